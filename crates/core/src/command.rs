@@ -1,0 +1,119 @@
+//! Wishes from outside. A command may be refused; nothing but the engine changes state.
+
+use bytes::Bytes;
+
+use crate::model::{
+    Config, FailureCause, Heartbeat, HeldAttempt, JobId, JobNo, Micros, Name, Submission, Token,
+    WorkerId, WorkerSpec,
+};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    Submit(Submission),
+    Cancel {
+        job: JobId,
+        reason: String,
+    },
+    /// Run a job again that ended without completing.
+    Retry {
+        job: JobId,
+    },
+    /// Only this worker may run the job from now on.
+    Pin {
+        job: JobId,
+        worker: WorkerId,
+    },
+
+    /// A worker (re)connects. `held` is what it still runs or has results of.
+    Register {
+        spec: WorkerSpec,
+        held: Vec<HeldAttempt>,
+    },
+    Heartbeat {
+        worker: WorkerId,
+        beat: Heartbeat,
+    },
+    Report {
+        worker: WorkerId,
+        attempt: HeldAttempt,
+        report: Report,
+    },
+    ModelLoaded {
+        worker: WorkerId,
+        model: Name,
+        took: Micros,
+    },
+    Drain {
+        worker: WorkerId,
+    },
+    Undrain {
+        worker: WorkerId,
+    },
+    /// The worker says goodbye: what it holds is given back.
+    Leave {
+        worker: WorkerId,
+    },
+
+    /// Jobs of this type stay in the queue.
+    Pause {
+        kind: Name,
+    },
+    Unpause {
+        kind: Name,
+    },
+    Configure(Box<Config>),
+    /// Time has passed.
+    Tick,
+}
+
+/// What a worker says of an attempt. Every report is fenced by the attempt's token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Report {
+    /// It has arrived; an at_least_once or at_most_once job starts with it.
+    Acknowledge,
+    /// May I start? Only for exactly_once; answered by [`crate::Effect::Grant`] once durable.
+    Claim,
+    Progress {
+        permille: u32,
+        note: String,
+    },
+    Complete {
+        result: Bytes,
+    },
+    Fail {
+        cause: FailureCause,
+        error: String,
+        retry_after: Option<Micros>,
+    },
+}
+
+/// What a command achieved. To be told to the asker once its events are durable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// In the order of the submission. `known` if the idempotency key had been seen: nothing new.
+    Submitted {
+        jobs: Vec<JobNo>,
+        known: bool,
+        throttle: Option<Throttle>,
+    },
+    /// The worker's number, and the attempts that it must drop.
+    Registered {
+        worker: crate::model::WorkerNo,
+        unknown: Vec<HeldAttempt>,
+    },
+    /// The result was already committed with this hash: as good as done.
+    AlreadyCompleted,
+    Done,
+}
+
+/// The queue fills up: please slow down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Throttle {
+    pub filled_percent: u32,
+    pub pause: Micros,
+}
+
+/// Names an attempt in commands and effects.
+pub fn attempt(job: JobNo, token: Token) -> HeldAttempt {
+    HeldAttempt { job, token }
+}

@@ -1,0 +1,319 @@
+//! Facts. The state is what the events make of it, and nothing else.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::model::{
+    Config, FailureCause, Heartbeat, JobNo, JobSpec, Micros, Name, Priority, RevokeReason, RunId,
+    RunNo, Seq, Strategy, Timestamp, Token, WorkerNo, WorkerSpec,
+};
+
+/// An event at its place in the journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    pub seq: Seq,
+    pub at: Timestamp,
+    /// The event before it in the life of the same job or worker.
+    pub parent: Option<Seq>,
+    pub event: Event,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// The jobs are numbered from `first` on, in order.
+    Submitted {
+        run: Option<RunHeader>,
+        first: JobNo,
+        jobs: Vec<Arc<JobSpec>>,
+    },
+    /// A decision: the job is offered to a worker. The entry's position is the attempt's token.
+    Assigned {
+        job: JobNo,
+        worker: WorkerNo,
+        hedge: bool,
+        decision: Box<Decision>,
+    },
+    /// The worker has it, and runs it.
+    Started {
+        job: JobNo,
+        token: Token,
+    },
+    /// The one claim of an exactly_once job: the worker may start.
+    Granted {
+        job: JobNo,
+        token: Token,
+    },
+    Progressed {
+        job: JobNo,
+        token: Token,
+        permille: u32,
+        note: String,
+    },
+    Completed {
+        job: JobNo,
+        token: Token,
+        result: Bytes,
+        result_hash: [u8; 32],
+    },
+    /// An attempt ended without a result; what becomes of the job follows in its own event.
+    AttemptFailed {
+        job: JobNo,
+        token: Token,
+        cause: FailureCause,
+        error: String,
+    },
+    /// An offer lost against its hedge, or the other way round.
+    Revoked {
+        job: JobNo,
+        token: Token,
+        reason: RevokeReason,
+    },
+    /// The job waits for its next attempt.
+    Retried {
+        job: JobNo,
+        not_before: Timestamp,
+    },
+    /// The job's retries are used up: another round with more weight or another role.
+    Escalated {
+        job: JobNo,
+        priority: Priority,
+        role: Option<Name>,
+    },
+    DeadLettered {
+        job: JobNo,
+        reason: DeadReason,
+    },
+    /// Ended for good without a further attempt, as its guarantee or its worker said.
+    Failed {
+        job: JobNo,
+        cause: FailureCause,
+    },
+    /// A dependency did not complete.
+    Skipped {
+        job: JobNo,
+        because: JobNo,
+    },
+    Cancelled {
+        job: JobNo,
+        reason: String,
+    },
+    /// By hand: the job starts over with fresh counts.
+    Reopened {
+        job: JobNo,
+    },
+    Pinned {
+        job: JobNo,
+        worker: WorkerNo,
+    },
+
+    WorkerJoined {
+        worker: WorkerNo,
+        spec: Arc<WorkerSpec>,
+    },
+    /// The same process came back.
+    WorkerReturned {
+        worker: WorkerNo,
+    },
+    WorkerReported {
+        worker: WorkerNo,
+        beat: Heartbeat,
+    },
+    WorkerDraining {
+        worker: WorkerNo,
+    },
+    WorkerUndrained {
+        worker: WorkerNo,
+    },
+    WorkerLost {
+        worker: WorkerNo,
+    },
+    WorkerLeft {
+        worker: WorkerNo,
+    },
+    ModelLoaded {
+        worker: WorkerNo,
+        model: Name,
+        took: Micros,
+    },
+
+    Paused {
+        kind: Name,
+    },
+    Unpaused {
+        kind: Name,
+    },
+    Configured {
+        version: u64,
+        config: Box<Config>,
+    },
+    PredictorFailed {
+        job: JobNo,
+        error: String,
+    },
+    BreakerOpened {
+        until: Timestamp,
+    },
+    BreakerClosed,
+    /// Predictions of a type have become worse than they were.
+    DriftDetected {
+        kind: Name,
+        error_percent: u32,
+        usual_percent: u32,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunHeader {
+    pub run: RunNo,
+    pub id: RunId,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum DeadReason {
+    RetriesUsedUp,
+    /// Too many workers died with it.
+    Poison,
+}
+
+/// Millionths.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct Score(pub i64);
+
+/// Why this worker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    pub strategy: Strategy,
+    /// The predictor failed or its breaker is open: round-robin stood in.
+    pub fallback: bool,
+    pub score: Score,
+    pub predicted_wait: Micros,
+    /// On this worker, model loading included.
+    pub predicted_duration: Micros,
+    pub confidence_percent: u8,
+    /// The model to load before the job starts.
+    pub load_model: bool,
+    pub reason: Reason,
+    /// The best of the others, best first.
+    pub losers: Vec<Loser>,
+    pub shadow: Option<Shadow>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Loser {
+    pub worker: WorkerNo,
+    pub score: Score,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Reason {
+    OnlyWorker,
+    LeastLoaded {
+        depth: u32,
+    },
+    ResourceFit {
+        free_cpu: u32,
+        required_cpu: u32,
+        free_memory: u64,
+        required_memory: u64,
+    },
+    DataLocality,
+    PreviouslyExecuted,
+    SameZone,
+    PredictedBest,
+    /// Its turn: round-robin, chosen or as fallback.
+    NextInTurn,
+    StableHash,
+    /// A second offer: the first worker was quiet.
+    Hedge,
+}
+
+/// What the shadow policy would have done, and how it compares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shadow {
+    pub worker: WorkerNo,
+    pub predicted_finish: Micros,
+    /// What the live choice and round-robin predicted.
+    pub live_finish: Micros,
+    pub round_robin_finish: Micros,
+}
+
+impl Event {
+    /// The job that it is about; a submission is about several.
+    pub fn job(&self) -> Option<JobNo> {
+        match self {
+            Event::Submitted { first, .. } => Some(*first),
+            Event::Assigned { job, .. }
+            | Event::Started { job, .. }
+            | Event::Granted { job, .. }
+            | Event::Progressed { job, .. }
+            | Event::Completed { job, .. }
+            | Event::AttemptFailed { job, .. }
+            | Event::Revoked { job, .. }
+            | Event::Retried { job, .. }
+            | Event::Escalated { job, .. }
+            | Event::DeadLettered { job, .. }
+            | Event::Failed { job, .. }
+            | Event::Skipped { job, .. }
+            | Event::Cancelled { job, .. }
+            | Event::Reopened { job }
+            | Event::Pinned { job, .. }
+            | Event::PredictorFailed { job, .. } => Some(*job),
+            Event::WorkerJoined { .. }
+            | Event::WorkerReturned { .. }
+            | Event::WorkerReported { .. }
+            | Event::WorkerDraining { .. }
+            | Event::WorkerUndrained { .. }
+            | Event::WorkerLost { .. }
+            | Event::WorkerLeft { .. }
+            | Event::ModelLoaded { .. }
+            | Event::Paused { .. }
+            | Event::Unpaused { .. }
+            | Event::Configured { .. }
+            | Event::BreakerOpened { .. }
+            | Event::BreakerClosed
+            | Event::DriftDetected { .. } => None,
+        }
+    }
+
+    /// Its name in the lifecycle stream.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Event::Submitted { .. } => "job_submitted",
+            Event::Assigned { hedge: false, .. } => "task_assigned",
+            Event::Assigned { hedge: true, .. } => "job_hedged",
+            Event::Started { .. } => "job_started",
+            Event::Granted { .. } => "job_granted",
+            Event::Progressed { .. } => "job_progressed",
+            Event::Completed { .. } => "job_completed",
+            Event::AttemptFailed { .. } => "attempt_failed",
+            Event::Revoked { .. } => "attempt_revoked",
+            Event::Retried { .. } => "job_retried",
+            Event::Escalated { .. } => "job_escalated",
+            Event::DeadLettered { .. } => "job_dead_lettered",
+            Event::Failed { .. } => "job_failed",
+            Event::Skipped { .. } => "job_skipped",
+            Event::Cancelled { .. } => "job_cancelled",
+            Event::Reopened { .. } => "job_reopened",
+            Event::Pinned { .. } => "job_pinned",
+            Event::WorkerJoined { .. } => "worker_joined",
+            Event::WorkerReturned { .. } => "worker_returned",
+            Event::WorkerReported { .. } => "worker_reported",
+            Event::WorkerDraining { .. } => "worker_draining",
+            Event::WorkerUndrained { .. } => "worker_undrained",
+            Event::WorkerLost { .. } => "worker_lost",
+            Event::WorkerLeft { .. } => "worker_left",
+            Event::ModelLoaded { .. } => "model_loaded",
+            Event::Paused { .. } => "type_paused",
+            Event::Unpaused { .. } => "type_unpaused",
+            Event::Configured { .. } => "config_changed",
+            Event::PredictorFailed { .. } => "predictor_failed",
+            Event::BreakerOpened { .. } => "breaker_opened",
+            Event::BreakerClosed => "breaker_closed",
+            Event::DriftDetected { .. } => "drift_detected",
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! One placement of a job on one worker.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Micros, Timestamp, Token, WorkerNo};
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    pub token: Token,
+    pub worker: WorkerNo,
+    pub phase: Phase,
+    /// Predicted for this worker, model loading included.
+    pub predicted: Micros,
+    /// The second offer of an attempt slot.
+    pub hedge: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Phase {
+    /// Sent, not yet heard of; at `quiet_at` it is hedged.
+    Offered { since: Timestamp, quiet_at: Timestamp },
+    /// `deadline` is the earlier of the job's timeout and the stall limit.
+    Running { since: Timestamp, timeout_at: Timestamp, stalled_at: Option<Timestamp> },
+}
+
+impl Phase {
+    /// When this attempt needs the supervisor, if nothing is heard of it.
+    pub fn deadline(self) -> Timestamp {
+        match self {
+            Phase::Offered { quiet_at, .. } => quiet_at,
+            Phase::Running { timeout_at, stalled_at, .. } => {
+                stalled_at.map_or(timeout_at, |at| at.min(timeout_at))
+            }
+        }
+    }
+
+    pub fn since(self) -> Timestamp {
+        match self {
+            Phase::Offered { since, .. } | Phase::Running { since, .. } => since,
+        }
+    }
+}
+
+/// Why an attempt ended without a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum FailureCause {
+    /// The job itself failed: counts against its retries.
+    Failed,
+    /// It ran longer than its timeout: counts against its retries.
+    TimedOut,
+    /// It stopped reporting progress: counts against its retries.
+    Stalled,
+    /// The worker died or went silent with it: counts against its crashes.
+    WorkerLost,
+    /// The offer never arrived: counts for nothing.
+    Undelivered,
+    /// The worker gave it back unstarted or asked for it later: counts for nothing.
+    Returned,
+    /// The job says that no retry will help.
+    Permanent,
+}
+
+/// Why a worker must stop an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum RevokeReason {
+    /// Another worker won the hedge.
+    HedgeLost,
+    /// The job was cancelled.
+    Cancelled,
+    /// The supervisor gave up on it: timeout or stall.
+    GivenUp,
+    /// The scheduler does not know this attempt.
+    Unknown,
+}

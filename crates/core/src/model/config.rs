@@ -1,0 +1,273 @@
+//! What may be changed while the scheduler runs. Every change is an event, so it is part of the
+//! state that a decision is replayed from.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Micros, Name};
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Strategy {
+    #[default]
+    Predictive,
+    LeastLoaded,
+    RoundRobin,
+    Affinity,
+    /// A stable hash of job and worker.
+    Random,
+}
+
+impl Strategy {
+    pub const ALL: [Strategy; 5] = [
+        Strategy::Predictive,
+        Strategy::LeastLoaded,
+        Strategy::RoundRobin,
+        Strategy::Affinity,
+        Strategy::Random,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Strategy::Predictive => "predictive",
+            Strategy::LeastLoaded => "least_loaded",
+            Strategy::RoundRobin => "round_robin",
+            Strategy::Affinity => "affinity",
+            Strategy::Random => "random",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Strategy> {
+        Strategy::ALL.into_iter().find(|strategy| strategy.as_str() == text)
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum PredictorKind {
+    /// One moving average per job type.
+    Ema,
+    /// Averages per type, sender, worker class and size, falling back to coarser ones.
+    Hierarchical,
+    /// Whichever of the two has lately been nearer for the type at hand.
+    #[default]
+    Auto,
+}
+
+impl PredictorKind {
+    pub const ALL: [PredictorKind; 3] =
+        [PredictorKind::Ema, PredictorKind::Hierarchical, PredictorKind::Auto];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            PredictorKind::Ema => "ema",
+            PredictorKind::Hierarchical => "hierarchical",
+            PredictorKind::Auto => "auto",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<PredictorKind> {
+        PredictorKind::ALL.into_iter().find(|kind| kind.as_str() == text)
+    }
+}
+
+/// Weights of the score, in thousandths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Weights {
+    pub wait: u32,
+    pub load: u32,
+    pub priority: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Config {
+    pub strategy: Strategy,
+    /// Decides beside the live strategy without effect.
+    pub shadow: Option<Strategy>,
+    pub predictor: PredictorKind,
+    pub weights: Weights,
+    /// How many times its predicted duration a job is ranked behind its submission, in hundredths.
+    pub rank_duration_percent: u32,
+    /// How far ahead each priority point puts a job.
+    pub rank_priority_point: Micros,
+    /// Bound of the terms above, so that every job's turn comes.
+    pub rank_bonus_max: Micros,
+    /// Jobs sent to a worker beyond its free slots, when its jobs are short.
+    pub prefetch: u32,
+    /// Jobs predicted longer than this are not prefetched behind.
+    pub prefetch_horizon: Micros,
+    pub max_queue_per_worker: u32,
+    /// How many jobs may be passed over because a faster, busy worker is worth waiting for.
+    pub hold_max: u32,
+
+    pub job_timeout_default: Micros,
+    pub retry_default: u32,
+    pub max_retry: u32,
+    pub retry_base: Micros,
+    pub retry_cap: Micros,
+    /// Crashes of workers that one job may cause before it is dead-lettered.
+    pub max_crashes: u32,
+
+    pub heartbeat_interval: Micros,
+    pub unreachable_after: Micros,
+    pub stall_after: Micros,
+
+    /// Before acknowledgements of a type have been seen.
+    pub hedge_after: Micros,
+    pub hedge_after_min: Micros,
+    /// Hedges per thousand offers.
+    pub hedge_budget_permille: u32,
+
+    pub fallback_threshold: u32,
+    pub breaker_cooldown: Micros,
+    pub duration_default: Micros,
+    /// For types not seen yet.
+    pub duration_by_type: Vec<(Name, Micros)>,
+    pub model_load_default: Micros,
+    pub drift_percent: u32,
+
+    /// Jobs that have not ended.
+    pub jobs_max: u64,
+    /// Bytes of their payloads.
+    pub payload_bytes_total_max: u64,
+    pub payload_bytes_max: u64,
+    pub throttle_percent: u32,
+    pub reject_percent: u32,
+
+    pub retain_jobs: u64,
+    pub retain_for: Micros,
+    pub idempotency_for: Micros,
+    /// How long an unreachable worker is remembered.
+    pub forget_workers_after: Micros,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            strategy: Strategy::Predictive,
+            shadow: None,
+            predictor: PredictorKind::Auto,
+            weights: Weights { wait: 400, load: 400, priority: 200 },
+            rank_duration_percent: 500,
+            rank_priority_point: Micros::from_secs(10),
+            rank_bonus_max: Micros::from_secs(86_400),
+            prefetch: 1,
+            prefetch_horizon: Micros::from_millis(50),
+            max_queue_per_worker: 10,
+            hold_max: 64,
+            job_timeout_default: Micros::from_secs(90),
+            retry_default: 3,
+            max_retry: 5,
+            retry_base: Micros::from_secs(1),
+            retry_cap: Micros::from_secs(300),
+            max_crashes: 3,
+            heartbeat_interval: Micros::from_secs(5),
+            unreachable_after: Micros::from_secs(30),
+            stall_after: Micros::from_secs(30),
+            hedge_after: Micros::from_millis(500),
+            hedge_after_min: Micros::from_millis(50),
+            hedge_budget_permille: 50,
+            fallback_threshold: 3,
+            breaker_cooldown: Micros::from_secs(10),
+            duration_default: Micros::from_millis(5_000),
+            duration_by_type: Vec::new(),
+            model_load_default: Micros::from_secs(10),
+            drift_percent: 50,
+            jobs_max: 2_000_000,
+            payload_bytes_total_max: 4 << 30,
+            payload_bytes_max: 1 << 20,
+            throttle_percent: 50,
+            reject_percent: 95,
+            retain_jobs: 10_000,
+            retain_for: Micros::from_secs(3_600),
+            idempotency_for: Micros::from_secs(86_400),
+            forget_workers_after: Micros::from_secs(3_600),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{key} is {given}; it must be {wanted}")]
+pub struct ConfigError {
+    pub key: &'static str,
+    pub given: String,
+    pub wanted: &'static str,
+}
+
+impl Config {
+    /// Refuses settings under which the scheduler could not keep its promises.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let checks = [
+            ("max_retry", u64::from(self.max_retry), 0..=100, "at most 100"),
+            (
+                "retry_default",
+                u64::from(self.retry_default),
+                0..=u64::from(self.max_retry),
+                "at most max_retry",
+            ),
+            ("max_crashes", u64::from(self.max_crashes), 1..=100, "from 1 to 100"),
+            (
+                "max_queue_per_worker",
+                u64::from(self.max_queue_per_worker),
+                1..=100_000,
+                "from 1 to 100000",
+            ),
+            (
+                "hedge_budget_permille",
+                u64::from(self.hedge_budget_permille),
+                0..=1_000,
+                "at most 1000",
+            ),
+            ("fallback_threshold", u64::from(self.fallback_threshold), 1..=1_000, "from 1 to 1000"),
+            ("throttle_percent", u64::from(self.throttle_percent), 1..=100, "from 1 to 100"),
+            (
+                "reject_percent",
+                u64::from(self.reject_percent),
+                u64::from(self.throttle_percent)..=100,
+                "from throttle_percent to 100",
+            ),
+            ("jobs_max", self.jobs_max, 1..=100_000_000, "from 1 to 100000000"),
+            ("payload_bytes_max", self.payload_bytes_max, 1..=1 << 30, "from 1 to 1 GiB"),
+            (
+                "payload_bytes_total_max",
+                self.payload_bytes_total_max,
+                self.payload_bytes_max..=u64::MAX,
+                "at least payload_bytes_max",
+            ),
+            ("job_timeout_default", self.job_timeout_default.0, 1..=u64::MAX / 4, "above 0"),
+            (
+                "retry_base",
+                self.retry_base.0,
+                1..=self.retry_cap.0,
+                "above 0 and at most retry_cap",
+            ),
+            ("retry_cap", self.retry_cap.0, 1..=Micros::from_secs(86_400).0, "at most a day"),
+            (
+                "hedge_after",
+                self.hedge_after.0,
+                self.hedge_after_min.0..=u64::MAX / 4,
+                "at least hedge_after_min",
+            ),
+            (
+                "heartbeat_interval",
+                self.heartbeat_interval.0,
+                1_000..=self.unreachable_after.0,
+                "at most unreachable_after",
+            ),
+            ("duration_default", self.duration_default.0, 1..=u64::MAX / 4, "above 0"),
+            ("hold_max", u64::from(self.hold_max), 0..=10_000, "at most 10000"),
+            ("prefetch", u64::from(self.prefetch), 0..=1_000, "at most 1000"),
+        ];
+        for (key, given, range, wanted) in checks {
+            if !range.contains(&given) {
+                return Err(ConfigError { key, given: given.to_string(), wanted });
+            }
+        }
+        let weights = self.weights.wait + self.weights.load + self.weights.priority;
+        if weights == 0 || weights > 10_000 {
+            return Err(ConfigError {
+                key: "weights",
+                given: weights.to_string(),
+                wanted: "above 0 and at most 10 in all",
+            });
+        }
+        Ok(())
+    }
+}

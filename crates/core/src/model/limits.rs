@@ -1,0 +1,22 @@
+//! Bounds that no configuration lifts.
+
+/// Longest id, type, role, capability, model, tag or idempotency key.
+pub const NAME_BYTES_MAX: usize = 256;
+/// Jobs in one run.
+pub const RUN_JOBS_MAX: usize = 100_000;
+/// Dependencies of one job.
+pub const DEPENDENCIES_MAX: usize = 10_000;
+/// Tags of one job; capabilities, roles and models of one worker or job.
+pub const LABELS_MAX: usize = 64;
+/// Slots of one worker.
+pub const WORKER_SLOTS_MAX: u32 = 10_000;
+/// Longest error or progress text that is kept; the rest is cut.
+pub const TEXT_BYTES_MAX: usize = 4_096;
+/// Losers that a decision record names.
+pub const LOSERS_MAX: usize = 3;
+/// Offers of one attempt slot: the first, and its hedge.
+pub const OFFERS_MAX: usize = 2;
+/// Distinct prediction keys; past it, new keys share their coarser one.
+pub const PREDICTION_KEYS_MAX: usize = 200_000;
+/// Distinct types, senders and worker classes that predictions tell apart.
+pub const INTERNED_MAX: usize = 100_000;

@@ -1,0 +1,20 @@
+//! What the scheduler talks about: jobs, runs, attempts, workers, and the units they are measured in.
+
+pub mod attempt;
+pub mod config;
+pub mod ids;
+pub mod job;
+pub mod limits;
+pub mod table;
+pub mod time;
+pub mod worker;
+
+pub use attempt::{Attempt, FailureCause, Phase, RevokeReason};
+pub use config::{Config, Strategy};
+pub use ids::{Epoch, JobId, JobNo, Name, RunId, RunNo, Seq, Token, WorkerId, WorkerNo};
+pub use job::{
+    Escalation, Guarantee, JobSpec, NewJob, OnFailure, Priority, Requirements, Resources,
+    Settlement, Submission, Target,
+};
+pub use time::{Micros, Timestamp};
+pub use worker::{Heartbeat, HeldAttempt, WorkerSpec, WorkerStatus};

@@ -1,0 +1,76 @@
+//! A worker as it registers and reports.
+
+use serde::{Deserialize, Serialize};
+
+use super::{JobNo, Name, Resources, Token, WorkerId};
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerSpec {
+    pub id: WorkerId,
+    pub endpoint: String,
+    pub zone: Option<Name>,
+    /// The kind of machine: workers of one class are expected to be equally fast.
+    pub class: Name,
+    /// Sorted, without repeats; so are the other lists.
+    pub roles: Box<[Name]>,
+    pub capabilities: Box<[Name]>,
+    pub models: Box<[Name]>,
+    /// It can load a model that is not warm yet.
+    pub loads_models: bool,
+    /// Zero means not limited.
+    pub resources: Resources,
+    pub slots: u32,
+    pub public_key: Option<[u8; 32]>,
+    /// Differs between two processes of one id: a new instance has lost what the old one held.
+    pub instance: u64,
+}
+
+impl WorkerSpec {
+    pub fn new(id: WorkerId, slots: u32) -> WorkerSpec {
+        WorkerSpec {
+            id,
+            endpoint: String::new(),
+            zone: None,
+            class: Name::fixed("default"),
+            roles: Box::default(),
+            capabilities: Box::default(),
+            models: Box::default(),
+            loads_models: false,
+            resources: Resources::default(),
+            slots,
+            public_key: None,
+            instance: 1,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum WorkerStatus {
+    /// Idle or busy: it takes jobs.
+    Open,
+    /// It said, or its load says, that it takes no more for now.
+    Overloaded,
+    /// It finishes what it has.
+    Draining,
+    /// Not heard of for longer than the configured time, or it left.
+    Unreachable,
+}
+
+/// What a worker says of itself every few seconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Heartbeat {
+    pub cpu_permille: u32,
+    pub memory_permille: u32,
+    /// 1000 is fully loaded.
+    pub load_permille: u32,
+    /// Jobs that it holds and has not started, ours and others'.
+    pub queue_depth: u32,
+    pub overloaded: bool,
+}
+
+/// An attempt that a worker says it holds when it (re)connects: it runs it, or has its result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct HeldAttempt {
+    pub job: JobNo,
+    pub token: Token,
+}

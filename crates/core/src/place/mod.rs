@@ -1,0 +1,3 @@
+//! Which job goes next, and to which worker.
+
+pub mod predictor;

@@ -1,0 +1,1 @@
+//! How long a job will take on a worker.

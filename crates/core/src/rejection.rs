@@ -1,0 +1,71 @@
+//! Why a wish was refused. Each message names the culprit and the way out.
+
+use crate::model::config::ConfigError;
+use crate::model::{JobId, JobNo, Micros, Name, RunId, Token, WorkerId};
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Rejection {
+    #[error("a submission has no jobs; send at least one")]
+    EmptySubmission,
+    #[error("the run has {given} jobs; at most {max} are allowed, so split it")]
+    RunTooLarge { given: usize, max: usize },
+    #[error(
+        "job id {id} exists already; choose another, or set an idempotency key to submit safely twice"
+    )]
+    DuplicateJob { id: JobId },
+    #[error("run id {id} exists already; choose another")]
+    DuplicateRun { id: RunId },
+    #[error(
+        "job {job} depends on {dependency}, which is neither in this run nor known; submit it first"
+    )]
+    UnknownDependency { job: JobId, dependency: JobId },
+    #[error("job {job} depends on itself; remove that dependency")]
+    SelfDependency { job: JobId },
+    #[error("job {job} names its dependency {dependency} twice; name it once")]
+    DuplicateDependency { job: JobId, dependency: JobId },
+    #[error("job {job} has {given} {what}; at most {max} are allowed")]
+    TooMany { job: JobId, what: &'static str, given: usize, max: usize },
+    #[error("the dependencies form a cycle: {}; remove one of them", cycle.iter().map(Name::as_str).collect::<Vec<_>>().join(" -> "))]
+    Cycle { cycle: Vec<JobId> },
+    #[error("job {job} asks for {given} retries; at most {max} are allowed (max_retry)")]
+    RetryAboveMax { job: JobId, given: u32, max: u32 },
+    #[error("job {job} has a timeout of 0; give it at least one second or leave it out")]
+    ZeroTimeout { job: JobId },
+    #[error(
+        "job {job} has a payload of {given} bytes; at most {max} are allowed (payload_bytes_max)"
+    )]
+    PayloadTooLarge { job: JobId, given: usize, max: u64 },
+    #[error("the queue is full ({live} of {max} {what}); retry in {retry_after} or raise {key}")]
+    QueueFull { what: &'static str, key: &'static str, live: u64, max: u64, retry_after: Micros },
+
+    #[error("job {id} is not known; it may have ended and left the queue, see its history")]
+    UnknownJob { id: JobId },
+    #[error("job {id} has ended ({state}); retry it to run it again")]
+    AlreadyEnded { id: JobId, state: &'static str },
+    #[error(
+        "job {id} is {state}; only a job that failed, was cancelled or dead-lettered can be retried"
+    )]
+    NotRetryable { id: JobId, state: &'static str },
+    #[error("job {id} is on worker {worker}; cancel it or let it end before you pin it")]
+    AlreadyPlaced { id: JobId, worker: WorkerId },
+
+    #[error("worker {id} is not registered; register first")]
+    UnknownWorker { id: WorkerId },
+    #[error("worker {id} offers {given} slots; it must be from 1 to {max}")]
+    BadSlots { id: WorkerId, given: u32, max: u32 },
+    #[error("worker {id} lists {given} {what}; at most {max} are allowed")]
+    TooManyLabels { id: WorkerId, what: &'static str, given: usize, max: usize },
+    #[error(
+        "worker {worker} does not hold job {job} with token {token}; the attempt was taken away, drop it"
+    )]
+    StaleToken { worker: WorkerId, job: JobNo, token: Token },
+    #[error("job {job} has a result with another hash already; this one is refused")]
+    OtherResult { job: JobNo },
+    #[error("job {job} is exactly_once: claim it and wait for the grant before you start")]
+    ClaimFirst { job: JobNo },
+    #[error("job {job} is not exactly_once: acknowledge it instead of claiming it")]
+    NotClaimable { job: JobNo },
+
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
