@@ -1,1 +1,8 @@
+//! A simulated fleet around the real engine: recorded workloads, seeded faults, predictions.
+//!
+//! Time is virtual and every run can be repeated exactly from its inputs.
+//!
+//! Deliberately absent: sockets, threads, clocks, and any scheduling rule of its own except the
+//! plain baselines that the engine is compared with.
 
+pub mod trace;
