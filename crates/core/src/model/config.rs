@@ -96,6 +96,10 @@ pub struct Config {
     pub max_queue_per_worker: u32,
     /// How many jobs may be passed over because a faster, busy worker is worth waiting for.
     pub hold_max: u32,
+    /// How much sooner a busy worker must be expected to finish a job for it to be worth the wait.
+    pub hold_margin_percent: u32,
+    /// How much of its critical path puts a job of a run ahead, in hundredths.
+    pub rank_path_percent: u32,
 
     pub job_timeout_default: Micros,
     pub retry_default: u32,
@@ -134,6 +138,8 @@ pub struct Config {
     pub retain_jobs: u64,
     pub retain_for: Micros,
     pub idempotency_for: Micros,
+    /// Keys remembered at the most; the oldest go first.
+    pub idempotency_max: u64,
     /// How long an unreachable worker is remembered.
     pub forget_workers_after: Micros,
 }
@@ -152,6 +158,8 @@ impl Default for Config {
             prefetch_horizon: Micros::from_millis(50),
             max_queue_per_worker: 10,
             hold_max: 64,
+            hold_margin_percent: 5,
+            rank_path_percent: 100,
             job_timeout_default: Micros::from_secs(90),
             retry_default: 3,
             max_retry: 5,
@@ -178,6 +186,7 @@ impl Default for Config {
             retain_jobs: 10_000,
             retain_for: Micros::from_secs(3_600),
             idempotency_for: Micros::from_secs(86_400),
+            idempotency_max: 1_000_000,
             forget_workers_after: Micros::from_secs(3_600),
         }
     }
