@@ -1,0 +1,23 @@
+//! The default predictor: per type, the one that does better.
+
+use super::{Features, Prediction, Predictor, PredictorError, Statistics};
+
+/// Whichever of [`Ema`](super::Ema) and [`Hierarchical`](super::Hierarchical) has lately been
+/// nearer for the type; the latter while they are equal.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Auto;
+
+impl Predictor for Auto {
+    fn predict(
+        &self,
+        statistics: &Statistics,
+        features: &Features,
+        class: Option<u32>,
+    ) -> Result<Prediction, PredictorError> {
+        if statistics.prefers_average(features.kind) {
+            Ok(statistics.by_type(features.kind))
+        } else {
+            Ok(statistics.by_finest(features, class))
+        }
+    }
+}

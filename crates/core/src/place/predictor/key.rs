@@ -1,0 +1,73 @@
+//! Under what an average is kept.
+
+use serde::{Deserialize, Serialize};
+
+use super::Features;
+
+/// Which features a key tells apart, besides the type. Finer levels come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Level {
+    /// Sender, cpu and size.
+    Sender,
+    /// Cpu and size.
+    Size,
+    /// Nothing: the type alone.
+    Kind,
+}
+
+impl Level {
+    pub(super) const ALL: [Level; 3] = [Level::Sender, Level::Size, Level::Kind];
+}
+
+/// Level, type, sender, size, cpu and worker class in one number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(super) struct Key(u128);
+
+impl Key {
+    /// Without a class, the key is of what jobs take on average over workers.
+    pub(super) fn new(level: Level, features: &Features, class: Option<u32>) -> Key {
+        let (level, sender, size, cpu) = match level {
+            Level::Sender => (0, features.sender, features.size_bucket, features.cpu),
+            Level::Size => (1, 0, features.size_bucket, features.cpu),
+            Level::Kind => (2, 0, 0, 0),
+        };
+        // Interned numbers stay below 2^24: see INTERNED_MAX.
+        let class = class.map_or(0, |class| u128::from(class) + 1);
+        Key(u128::from(cpu)
+            | u128::from(sender) << 32
+            | u128::from(features.kind) << 56
+            | class << 80
+            | u128::from(size) << 104
+            | (level as u128) << 112)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::limits::INTERNED_MAX;
+
+    #[test]
+    fn every_feature_and_level_makes_its_own_key() {
+        let last = INTERNED_MAX as u32;
+        let base = Features { kind: last, sender: last, size_bucket: 128, cpu: u32::MAX };
+        let mut keys = Vec::new();
+        for level in Level::ALL {
+            for class in [None, Some(0), Some(1), Some(last)] {
+                keys.push(Key::new(level, &base, class));
+            }
+        }
+        for changed in [
+            Features { kind: 1, ..base },
+            Features { sender: 1, ..base },
+            Features { size_bucket: 1, ..base },
+            Features { cpu: 1, ..base },
+        ] {
+            keys.push(Key::new(Level::Sender, &changed, None));
+        }
+        let count = keys.len();
+        keys.sort();
+        keys.dedup();
+        assert_eq!(keys.len(), count);
+    }
+}

@@ -1,0 +1,113 @@
+//! How fast worker classes are, compared with each other.
+
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+use serde::{Deserialize, Serialize};
+
+/// Comparisons after which a class's speed only moves slowly.
+const SETTLED: u32 = 32;
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Slowness {
+    /// How many times longer than on an average machine.
+    factor: f32,
+    comparisons: u32,
+}
+
+/// Learned from types that ran on several classes, used for types that have not.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Stored", into = "Stored")]
+pub(super) struct Speeds {
+    classes: HashMap<u32, Slowness, FxBuildHasher>,
+    /// Mean factor of where jobs really run, in `jobs` of them at most [`SETTLED`] back.
+    mean: f32,
+    jobs: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Stored(Vec<(u32, Slowness)>, f32, u32);
+
+impl Speeds {
+    /// How many times longer jobs take on this class than on an average machine.
+    pub(super) fn slowness(&self, class: u32) -> f32 {
+        self.classes.get(&class).map_or(1.0, |slowness| slowness.factor)
+    }
+
+    /// The same on average over the workers that jobs ran on.
+    pub(super) fn mean(&self) -> f32 {
+        if self.jobs == 0 { 1.0 } else { self.mean }
+    }
+
+    /// A job ran on this class.
+    pub(super) fn ran_on(&mut self, class: u32) {
+        self.jobs = (self.jobs + 1).min(SETTLED);
+        self.mean += (self.slowness(class) - self.mean) / self.jobs as f32;
+    }
+
+    /// The same work took `ratio` times as long on `class` as on `other`.
+    ///
+    /// What the ratio is off by is shared between the two, the better known one moving less.
+    /// Between settled classes one rises as the other falls, so noise can't inflate all factors.
+    pub(super) fn compare(&mut self, class: u32, other: u32, ratio: f32) {
+        let (a, b) = (self.entry(class), self.entry(other));
+        let surprise = (ratio * b.factor / a.factor).clamp(0.25, 4.0);
+        let (weight_a, weight_b) = (a.comparisons as f32 + 1.0, b.comparisons as f32 + 1.0);
+        let rate = 1.0 / weight_a.min(weight_b);
+        let share_a = weight_b / (weight_a + weight_b);
+        self.adjust(class, surprise, rate * share_a);
+        self.adjust(other, 1.0 / surprise, rate * (1.0 - share_a));
+    }
+
+    fn entry(&self, class: u32) -> Slowness {
+        let new = Slowness { factor: 1.0, comparisons: 0 };
+        self.classes.get(&class).copied().unwrap_or(new)
+    }
+
+    /// Moves the factor towards `surprise` times itself. Steps down are the inverse of steps up.
+    fn adjust(&mut self, class: u32, surprise: f32, rate: f32) {
+        let mut slowness = self.entry(class);
+        slowness.factor *= if surprise > 1.0 {
+            1.0 + rate * (surprise - 1.0)
+        } else {
+            1.0 / (1.0 + rate * (1.0 / surprise - 1.0))
+        };
+        slowness.factor = slowness.factor.clamp(1.0 / 256.0, 256.0);
+        slowness.comparisons = (slowness.comparisons + 1).min(SETTLED);
+        self.classes.insert(class, slowness);
+    }
+}
+
+impl From<Stored> for Speeds {
+    fn from(Stored(classes, mean, jobs): Stored) -> Speeds {
+        Speeds { classes: classes.into_iter().collect(), mean, jobs }
+    }
+}
+
+impl From<Speeds> for Stored {
+    fn from(speeds: Speeds) -> Stored {
+        let mut classes: Vec<_> = speeds.classes.into_iter().collect();
+        classes.sort_unstable_by_key(|(class, _)| *class);
+        Stored(classes, speeds.mean, speeds.jobs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relative_speeds_are_found_and_do_not_creep() {
+        let mut speeds = Speeds::default();
+        // Noise of a third up and down around ratios of 1, 2 and 4.
+        for round in 0..20_000u32 {
+            let noise = if round % 2 == 0 { 1.5 } else { 1.0 / 1.5 };
+            let (a, b) = [(1, 2), (2, 3), (1, 3), (3, 1), (2, 1), (3, 2)][round as usize / 2 % 6];
+            let truth = |class: u32| (1 << class) as f32;
+            speeds.compare(a, b, noise * truth(a) / truth(b));
+        }
+        let ratio = speeds.slowness(3) / speeds.slowness(1);
+        assert!((3.5..4.5).contains(&ratio), "{ratio}");
+        let middle = speeds.slowness(2);
+        assert!((0.5..2.0).contains(&middle), "{middle}");
+    }
+}
