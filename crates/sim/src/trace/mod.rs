@@ -1,5 +1,18 @@
 //! Recorded workloads on a simulated fleet: what each strategy would have made of them.
 
+pub mod arrivals;
+pub mod baseline;
+pub mod bound;
+pub mod fleet;
+pub mod metrics;
 pub mod reader;
+#[cfg(test)]
+mod testing;
+pub mod workload;
 
+pub use arrivals::{Load, LoadError, Process};
+pub use baseline::{Baseline, BaselineRun};
+pub use fleet::{Fleet, FleetError, Machine, Speed};
+pub use metrics::{Distribution, Outcome, StrategyReport, Tally, Utilization};
 pub use reader::{TraceError, TraceJob};
+pub use workload::{Stage, StageJob, Workload, WorkloadError};

@@ -14,6 +14,8 @@ use serde::Deserialize;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// Longest line, so that a file that is no trace can't fill the memory.
 const LINE_BYTES_MAX: usize = 16 << 20;
+/// Some thirty years: sums of times stay far from overflow.
+const TIME_MS_MAX: u64 = 1_000_000_000_000;
 
 /// A job of a trace, with what it really took.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +45,8 @@ pub enum TraceError {
     Malformed { path: PathBuf, line: usize, source: serde_json::Error },
     #[error("{}:{line}: bad `{field}`", path.display())]
     BadName { path: PathBuf, line: usize, field: &'static str, source: NameError },
+    #[error("{}:{line}: `{field}` is {given}; it must be at most {TIME_MS_MAX}", path.display())]
+    TimeTooLarge { path: PathBuf, line: usize, field: &'static str, given: u64 },
     #[error("{}:{line}: the line is longer than {LINE_BYTES_MAX} bytes; is this a trace?", path.display())]
     LongLine { path: PathBuf, line: usize },
     #[error("{}:{line}: job id {id} was used on line {first} already", path.display())]
@@ -128,6 +132,11 @@ struct Line {
 fn parse(path: &Path, line: usize, text: &[u8]) -> Result<TraceJob, TraceError> {
     let raw: Line = serde_json::from_slice(text.trim_ascii())
         .map_err(|source| TraceError::Malformed { path: path.to_owned(), line, source })?;
+    for (field, given) in [("submit_ms", raw.submit_ms), ("duration_ms", raw.duration_ms)] {
+        if given > TIME_MS_MAX {
+            return Err(TraceError::TimeTooLarge { path: path.to_owned(), line, field, given });
+        }
+    }
     let name = |field, text: &str| {
         Name::new(text).map_err(|source| TraceError::BadName {
             path: path.to_owned(),
@@ -203,6 +212,10 @@ mod tests {
         check(
             &GOOD.replace("\"submit_ms\"", "\"dependencies\":[\"b\"],\"submit_ms\""),
             "t.jsonl:1: job a has dependencies but no `run`",
+        );
+        check(
+            &GOOD.replace(":7", ":1000000000001"),
+            "t.jsonl:1: `duration_ms` is 1000000000001; it must be at most 1000000000000",
         );
         check("\n", "the trace t.jsonl has no jobs");
         let error = read(Path::new("/no/such/trace")).unwrap_err().to_string();
