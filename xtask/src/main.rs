@@ -1,1 +1,89 @@
-fn main() {}
+//! The chores of this repository, started with `cargo xtask`.
+//!
+//! `verify` is what a change must pass and writes nothing but build output; `test` first installs
+//! what the tests need. Deliberately absent: releasing, code generation and anything that edits
+//! sources. Those are done by hand, by `cargo fmt` or by build scripts.
+
+mod audit;
+mod console;
+mod invocation;
+mod metadata;
+mod setup;
+mod steps;
+#[cfg(test)]
+mod temporary_tree;
+mod tidy;
+mod verify;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+
+const USAGE: &str = "\
+usage: cargo xtask <command>
+
+  test     install what the tests need (Debian packages, cargo-nextest), then verify
+  verify   format, lints, docs, dependencies, tree and all tests; writes nothing but build output
+  tidy     only the rules about the tree: file length, crate arrows, stray files, leftovers, links
+  audit    only the rules about dependencies: licences, sources, banned crates, double versions
+
+exit code: 0 all is well, 1 something failed, 2 the command line was not understood";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [command] = arguments.as_slice() else {
+        console::complain(USAGE);
+        return ExitCode::from(2);
+    };
+    match dispatch(command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.is::<UnknownCommand>() => {
+            console::complain(&format!("error: {error}\n\n{USAGE}"));
+            ExitCode::from(2)
+        }
+        Err(error) => {
+            console::complain(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[derive(Debug)]
+struct UnknownCommand(String);
+
+impl std::fmt::Display for UnknownCommand {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "there is no command `{}`", self.0)
+    }
+}
+
+impl std::error::Error for UnknownCommand {}
+
+fn dispatch(command: &str) -> Result<()> {
+    let root = root()?;
+    match command {
+        "test" => {
+            setup::install_missing(&root)?;
+            verify::run(&root)
+        }
+        "verify" => verify::run(&root),
+        "tidy" => tidy::run(&root),
+        "audit" => audit::run(&root),
+        "help" | "--help" | "-h" => {
+            console::say(USAGE);
+            Ok(())
+        }
+        other => bail!(UnknownCommand(other.to_owned())),
+    }
+}
+
+/// Asked at run time: a binary in a target folder shared by several checkouts must not remember
+/// the one it was built in.
+fn root() -> Result<PathBuf> {
+    let manifest_dir = std::env::var_os("CARGO_MANIFEST_DIR")
+        .context("CARGO_MANIFEST_DIR is not set; start this as `cargo xtask`")?;
+    let manifest_dir = PathBuf::from(manifest_dir);
+    let root = manifest_dir.parent().context("the folder of xtask has no parent")?;
+    Ok(root.to_owned())
+}

@@ -1,0 +1,102 @@
+//! Installs what the tests need on a fresh Debian machine, and only what is missing.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use crate::console;
+use crate::invocation::Invocation;
+
+/// A Debian package, and the program that shows it is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct DebianPackage {
+    package: &'static str,
+    program: &'static str,
+}
+
+const DEBIAN_PACKAGES: [DebianPackage; 1] = [
+    // Kills the server at a chosen system call.
+    DebianPackage { package: "strace", program: "strace" },
+];
+
+pub(crate) fn install_missing(root: &Path) -> Result<()> {
+    let search_path = std::env::var_os("PATH").unwrap_or_default();
+    let missing = missing(&DEBIAN_PACKAGES, &search_path);
+    if !missing.is_empty() {
+        install_packages(root, &missing, &search_path)?;
+    }
+    if !Invocation::cargo(&["nextest", "--version"]).succeeds(root) {
+        console::say("==> installing cargo-nextest, which runs the tests");
+        Invocation::cargo(&["install", "cargo-nextest", "--locked"])
+            .run(root)
+            .context("failed to install cargo-nextest; see https://nexte.st for other ways")?;
+    }
+    Ok(())
+}
+
+fn missing(packages: &[DebianPackage], search_path: &OsStr) -> Vec<&'static str> {
+    packages
+        .iter()
+        .filter(|package| !is_installed(package.program, search_path))
+        .map(|package| package.package)
+        .collect()
+}
+
+fn is_installed(program: &str, search_path: &OsStr) -> bool {
+    std::env::split_paths(search_path).any(|folder| folder.join(program).is_file())
+}
+
+fn install_packages(root: &Path, packages: &[&str], search_path: &OsStr) -> Result<()> {
+    let list = packages.join(" ");
+    if !is_installed("apt-get", search_path) {
+        bail!("the tests need {list}, and there is no apt-get here; install it by hand");
+    }
+    let prefix: &[&str] = if is_root(root)? {
+        &[]
+    } else if is_installed("sudo", search_path) {
+        &["sudo"]
+    } else {
+        bail!("the tests need {list}; as root, run: apt-get install {list}");
+    };
+    console::say(&format!("==> installing {list}, which the tests need"));
+    let install = ["apt-get", "install", "-y", "--no-install-recommends"];
+    with_prefix(prefix, &["apt-get", "update"]).run(root)?;
+    with_prefix(prefix, &install)
+        .arguments(packages)
+        .run(root)
+        .with_context(|| format!("failed to install {list}; install it by hand and try again"))
+}
+
+fn with_prefix(prefix: &[&str], command: &[&str]) -> Invocation {
+    let words: Vec<&str> = prefix.iter().chain(command).copied().collect();
+    let (program, arguments) = words.split_first().expect("a command has a program");
+    Invocation::new(program, arguments)
+}
+
+fn is_root(root: &Path) -> Result<bool> {
+    Ok(Invocation::new("id", &["-u"]).output(root)?.trim() == "0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::temporary_tree::TemporaryTree;
+
+    #[test]
+    fn only_packages_whose_program_is_nowhere_on_the_path_are_missing() {
+        let tree = TemporaryTree::new(&[("bin/strace", "")]);
+        let path = tree.root().join("bin");
+        let packages = [
+            DebianPackage { package: "strace", program: "strace" },
+            DebianPackage { package: "redis-server", program: "redis-server" },
+        ];
+        assert_eq!(missing(&packages, path.as_os_str()), ["redis-server"]);
+    }
+
+    #[test]
+    fn sudo_goes_before_the_command() {
+        let update = with_prefix(&["sudo"], &["apt-get", "update"]);
+        assert_eq!(update.to_string(), "sudo apt-get update");
+    }
+}
