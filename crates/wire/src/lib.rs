@@ -1,1 +1,35 @@
+//! The one schema, on the wire and on disk, and the way between it and the core's types.
+//!
+//! Everything from outside is parsed here, once: what comes out of a `*_from_wire` function has
+//! valid names, known kinds and bounded lists, and the error of one that does not names the field.
+//! With the feature `json` the same holds for jobs that people write as JSON or YAML.
+//!
+//! Deliberately absent: transport. The gRPC stubs are generated behind the features `client` and
+//! `server`, and used elsewhere.
 
+pub mod config;
+pub mod decision;
+pub mod event;
+pub mod job;
+#[cfg(feature = "json")]
+pub mod json;
+pub mod malformed;
+pub mod mirror;
+pub mod rejection;
+pub mod submission;
+pub mod worker;
+
+pub use malformed::{Malformed, Problem};
+pub use mirror::Mirror;
+
+/// The generated messages.
+#[cfg_attr(
+    any(feature = "client", feature = "server"),
+    expect(clippy::allow_attributes, reason = "the generated stubs allow what they need")
+)]
+pub mod v1 {
+    include!(concat!(env!("OUT_DIR"), "/bellwether.v1.rs"));
+}
+
+/// The schema itself, for gRPC reflection.
+pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

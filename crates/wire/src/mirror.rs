@@ -1,0 +1,70 @@
+//! Enums that the core and the schema both have.
+
+use bellwether_core::event::DeadReason;
+use bellwether_core::model::config::PredictorKind;
+use bellwether_core::model::{
+    FailureCause, Guarantee, OnFailure, Priority, RevokeReason, Strategy,
+};
+
+use crate::malformed::Malformed;
+use crate::v1;
+
+/// A core enum with its number in the schema. Zero is never one of them: it stands for "not said".
+pub trait Mirror: Copy {
+    const WANTED: &'static str;
+
+    fn to_wire(self) -> i32;
+    fn from_wire(number: i32) -> Option<Self>;
+
+    /// For a field that must be set.
+    fn required(field: &str, number: i32) -> Result<Self, Malformed> {
+        if number == 0 {
+            return Err(Malformed::missing(field));
+        }
+        Self::from_wire(number).ok_or_else(|| Malformed::not_allowed(field, number, Self::WANTED))
+    }
+
+    /// For a field that may be left out.
+    fn optional(field: &str, number: i32) -> Result<Option<Self>, Malformed> {
+        if number == 0 { Ok(None) } else { Self::required(field, number).map(Some) }
+    }
+}
+
+macro_rules! mirror {
+    ($name:ident, $wanted:literal: $($variant:ident),+ $(,)?) => {
+        impl Mirror for $name {
+            const WANTED: &'static str = $wanted;
+
+            fn to_wire(self) -> i32 {
+                match self {
+                    $($name::$variant => v1::$name::$variant as i32,)+
+                }
+            }
+
+            fn from_wire(number: i32) -> Option<$name> {
+                match v1::$name::try_from(number).ok()? {
+                    v1::$name::Unspecified => None,
+                    $(v1::$name::$variant => Some($name::$variant),)+
+                }
+            }
+        }
+    };
+}
+
+mirror!(Priority, "it must be a priority from 1 to 4": Low, Normal, High, Critical);
+mirror!(Guarantee, "it must be a guarantee from 1 to 3": AtMostOnce, AtLeastOnce, ExactlyOnce);
+mirror!(OnFailure, "it must be 1 (skip) or 2 (run)": Skip, Run);
+mirror!(
+    FailureCause, "it must be a failure cause from 1 to 7":
+    Failed, TimedOut, Stalled, WorkerLost, Undelivered, Returned, Permanent,
+);
+mirror!(
+    RevokeReason, "it must be a revoke reason from 1 to 4":
+    HedgeLost, Cancelled, GivenUp, Unknown,
+);
+mirror!(DeadReason, "it must be a reason from 1 to 2": RetriesUsedUp, Poison);
+mirror!(
+    Strategy, "it must be a strategy from 1 to 5":
+    Predictive, LeastLoaded, RoundRobin, Affinity, Random,
+);
+mirror!(PredictorKind, "it must be a predictor from 1 to 3": Ema, Hierarchical, Auto);
