@@ -46,11 +46,10 @@ impl Steps {
         for line in closing {
             console::say(line);
         }
-        let failed = self.done.iter().filter(|step| step.failure.is_some()).count();
-        if failed > 0 {
-            bail!("{failed} of {} steps failed", self.done.len());
+        match self.failed() {
+            0 => Ok(()),
+            failed => bail!("{failed} of {} steps failed", self.done.len()),
         }
-        Ok(())
     }
 
     fn summary(&self) -> Vec<String> {
@@ -63,7 +62,16 @@ impl Steps {
                 Some(_) => format!("  FAILED  {name:width$}  {took:>8}  again: {}", step.again),
             });
         }
+        let total = self.done.iter().map(|step| step.took).sum();
+        lines.push(match self.failed() {
+            0 => format!("all {} steps passed in {}", self.done.len(), seconds(total)),
+            failed => format!("{failed} of {} steps FAILED", self.done.len()),
+        });
         lines
+    }
+
+    fn failed(&self) -> usize {
+        self.done.iter().filter(|step| step.failure.is_some()).count()
     }
 }
 

@@ -37,7 +37,8 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         .environment("RUSTDOCFLAGS", "-D warnings");
     run_step(&mut steps, root, "docs", &docs);
 
-    let doc_tests = Invocation::cargo(&["test", "--workspace", "--doc", "--locked"]);
+    let doc_tests =
+        Invocation::cargo(&["test", "--workspace", "--doc", "--locked"]).arguments(&features);
     run_step(&mut steps, root, "doc tests", &doc_tests);
 
     // Last, and its closing lines once more below: they are what a reader looks for.
