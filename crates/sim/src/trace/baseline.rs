@@ -30,6 +30,10 @@ impl Baseline {
             Baseline::LeastLoaded => "least_loaded",
         }
     }
+
+    pub fn parse(text: &str) -> Option<Baseline> {
+        Baseline::ALL.into_iter().find(|baseline| baseline.as_str() == text)
+    }
 }
 
 /// One baseline on one fleet, stage after stage.

@@ -12,6 +12,7 @@ pub mod workload;
 
 pub use arrivals::{Load, LoadError, Process};
 pub use baseline::{Baseline, BaselineRun};
+pub use bound::LowerBound;
 pub use fleet::{Fleet, FleetError, Machine, Speed};
 pub use metrics::{Distribution, Outcome, StrategyReport, Tally, Utilization};
 pub use reader::{TraceError, TraceJob};
