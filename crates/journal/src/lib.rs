@@ -1,1 +1,26 @@
+//! The fenced, hash-chained journal: what the scheduler knows is what lies here.
+//!
+//! [`Journal`] is the trait; a backend makes appends durable, refuses those of a scheduler that has
+//! been replaced, and gives back exactly what was appended or says where it can't. [`Recorder`]
+//! turns entries into the bytes of a record and advances the chain. [`conformance`] is the suite
+//! that every backend passes.
+//!
+//! Deliberately absent: what events mean, and any repair. A torn record that was never acknowledged
+//! is cut; every other damage is reported and left as it is.
 
+pub mod chain;
+mod codec;
+pub mod conformance;
+pub mod envelope;
+pub mod journal;
+pub mod memory;
+pub mod recorder;
+pub mod snapshot;
+
+pub use chain::{Chain, Head};
+pub use codec::decode::Record;
+pub use envelope::Envelope;
+pub use journal::{AppendError, Damage, Journal, ReadError, Records, TruncateError};
+pub use memory::{MemoryJournal, MemoryStore};
+pub use recorder::Recorder;
+pub use snapshot::{Snapshot, SnapshotError, Snapshots};

@@ -1,0 +1,5 @@
+//! Records as bytes: written straight from the core's types, read through the generated ones.
+
+pub(crate) mod decode;
+pub(crate) mod encode;
+mod writer;

@@ -1,0 +1,302 @@
+//! Made-up entries of every kind, the same for the same seed.
+
+use std::sync::Arc;
+
+use bellwether_core::event::{DeadReason, Loser, RunHeader, Score, Shadow};
+use bellwether_core::model::{
+    Config, Escalation, FailureCause, Guarantee, Heartbeat, JobNo, JobSpec, Micros, Name,
+    OnFailure, Priority, Requirements, Resources, RevokeReason, RunNo, Seq, Strategy, Target,
+    Timestamp, Token, WorkerNo, WorkerSpec,
+};
+use bellwether_core::{Decision, Entry, Event, Reason};
+use bytes::Bytes;
+
+/// How many kinds of events there are.
+pub const KINDS: u64 = 31;
+
+#[derive(Debug)]
+pub struct Samples {
+    state: u64,
+    next: Seq,
+    at: Timestamp,
+}
+
+impl Samples {
+    /// The first entry follows `after`.
+    pub fn new(seed: u64, after: Seq) -> Samples {
+        Samples { state: seed, next: after.next(), at: Timestamp(1_700_000_000_000_000) }
+    }
+
+    /// Entries of kinds chosen by the seed.
+    pub fn entries(&mut self, count: usize) -> Vec<Entry> {
+        (0..count)
+            .map(|_| {
+                let kind = self.below(KINDS);
+                self.entry(kind)
+            })
+            .collect()
+    }
+
+    /// One entry of each kind.
+    pub fn every_kind(&mut self) -> Vec<Entry> {
+        (0..KINDS).map(|kind| self.entry(kind)).collect()
+    }
+
+    fn entry(&mut self, kind: u64) -> Entry {
+        let seq = self.next;
+        self.next = seq.next();
+        self.at = self.at + Micros(self.below(5_000));
+        let parent = (self.chance() && seq.0 > 1).then(|| Seq(seq.0 - 1 - self.below(seq.0 - 1)));
+        Entry { seq, at: self.at, parent, event: self.event(kind) }
+    }
+
+    fn event(&mut self, kind: u64) -> Event {
+        let (job, token) = (JobNo(self.number()), Token(self.number()));
+        let worker = WorkerNo(self.below(1 << 32) as u32);
+        match kind {
+            0 => Event::Submitted {
+                run: self.chance().then(|| RunHeader { run: RunNo(7), id: Name::fixed("nightly") }),
+                first: job,
+                jobs: (0..self.below(3)).map(|_| Arc::new(self.job_spec())).collect(),
+            },
+            1 => Event::Assigned {
+                job,
+                worker,
+                hedge: self.chance(),
+                decision: Box::new(self.decision()),
+            },
+            2 => Event::Started { job, token },
+            3 => Event::Granted { job, token },
+            4 => Event::Progressed { job, token, permille: 500, note: self.text() },
+            5 => {
+                let result = self.bytes();
+                let result_hash = blake3::hash(&result).into();
+                Event::Completed { job, token, result, result_hash }
+            }
+            6 => Event::AttemptFailed { job, token, cause: self.cause(), error: self.text() },
+            7 => {
+                let reason = self.one_of(&[
+                    RevokeReason::HedgeLost,
+                    RevokeReason::Cancelled,
+                    RevokeReason::GivenUp,
+                    RevokeReason::Unknown,
+                ]);
+                Event::Revoked { job, token, reason }
+            }
+            8 => Event::Retried { job, not_before: Timestamp(self.number()) },
+            9 => Event::Escalated { job, priority: self.priority(), role: self.name() },
+            10 => {
+                let reason = self.one_of(&[DeadReason::RetriesUsedUp, DeadReason::Poison]);
+                Event::DeadLettered { job, reason }
+            }
+            11 => Event::Failed { job, cause: self.cause() },
+            12 => Event::Skipped { job, because: JobNo(self.number()) },
+            13 => Event::Cancelled { job, reason: self.text() },
+            14 => Event::Reopened { job },
+            15 => Event::Pinned { job, worker },
+            16 => Event::WorkerJoined { worker, spec: Arc::new(self.worker_spec()) },
+            17 => Event::WorkerReturned { worker },
+            18 => Event::WorkerReported { worker, beat: self.heartbeat() },
+            19 => Event::WorkerDraining { worker },
+            20 => Event::WorkerUndrained { worker },
+            21 => Event::WorkerLost { worker },
+            22 => Event::WorkerLeft { worker },
+            23 => Event::ModelLoaded {
+                worker,
+                model: Name::fixed("llama-70b"),
+                took: Micros(self.number()),
+            },
+            24 => Event::Paused { kind: Name::fixed("resize") },
+            25 => Event::Unpaused { kind: Name::fixed("resize") },
+            26 => Event::Configured { version: self.number(), config: Box::new(self.config()) },
+            27 => Event::PredictorFailed { job, error: self.text() },
+            28 => Event::BreakerOpened { until: Timestamp(self.number()) },
+            29 => Event::BreakerClosed,
+            _ => Event::DriftDetected {
+                kind: Name::fixed("resize"),
+                error_percent: 80,
+                usual_percent: 20,
+            },
+        }
+    }
+
+    fn job_spec(&mut self) -> JobSpec {
+        let target = match self.below(3) {
+            0 => Target::Any,
+            1 => Target::Role(Name::fixed("renderer")),
+            _ => Target::Receiver(Name::fixed("worker-3")),
+        };
+        JobSpec {
+            id: Name::fixed(&format!("job-{}", self.number())),
+            node: self.name(),
+            requirements: Arc::new(Requirements {
+                kind: Name::fixed("image_generation"),
+                target,
+                resources: Resources { cpu: self.below(4_000) as u32, memory: self.number() },
+                capabilities: self.labels(),
+                model: self.name(),
+            }),
+            priority: self.priority(),
+            guarantee: self.one_of(&[
+                Guarantee::AtMostOnce,
+                Guarantee::AtLeastOnce,
+                Guarantee::ExactlyOnce,
+            ]),
+            on_failure: self.one_of(&[OnFailure::Skip, OnFailure::Run]),
+            payload: self.bytes(),
+            dependencies: (0..self.below(4)).map(|_| JobNo(self.number())).collect(),
+            timeout: Micros(self.number()),
+            retry: self.below(6) as u32,
+            sender: self.name(),
+            idempotency_key: self.name(),
+            not_before: Timestamp(self.number()),
+            tags: self.labels(),
+            escalation: self.chance().then(|| {
+                let priority = self.chance().then(|| self.priority());
+                Box::new(Escalation { priority, role: self.name() })
+            }),
+            input_bytes: self.number(),
+            predicted: Micros(self.number()),
+            rank: self.number() as i64,
+            doomed: self.chance(),
+        }
+    }
+
+    fn worker_spec(&mut self) -> WorkerSpec {
+        WorkerSpec {
+            endpoint: self.text(),
+            zone: self.name(),
+            roles: self.labels(),
+            capabilities: self.labels(),
+            models: self.labels(),
+            loads_models: self.chance(),
+            resources: Resources { cpu: self.below(64_000) as u32, memory: self.number() },
+            public_key: self.chance().then(|| blake3::hash(b"key").into()),
+            instance: self.number(),
+            ..WorkerSpec::new(Name::fixed("worker-1"), 1 + self.below(64) as u32)
+        }
+    }
+
+    fn decision(&mut self) -> Decision {
+        let reason = match self.below(10) {
+            0 => Reason::OnlyWorker,
+            1 => Reason::LeastLoaded { depth: self.below(10) as u32 },
+            2 => Reason::ResourceFit {
+                free_cpu: 4_000,
+                required_cpu: self.below(4_000) as u32,
+                free_memory: self.number(),
+                required_memory: self.number(),
+            },
+            3 => Reason::DataLocality,
+            4 => Reason::PreviouslyExecuted,
+            5 => Reason::SameZone,
+            6 => Reason::PredictedBest,
+            7 => Reason::NextInTurn,
+            8 => Reason::StableHash,
+            _ => Reason::Hedge,
+        };
+        Decision {
+            strategy: self.one_of(&Strategy::ALL),
+            fallback: self.chance(),
+            score: Score(self.number() as i64),
+            predicted_wait: Micros(self.number()),
+            predicted_duration: Micros(self.number()),
+            confidence_percent: self.below(101) as u8,
+            load_model: self.chance(),
+            reason,
+            losers: (0..self.below(4))
+                .map(|_| Loser {
+                    worker: WorkerNo(self.below(100) as u32),
+                    score: Score(-(self.below(1_000_000) as i64)),
+                })
+                .collect(),
+            shadow: self.chance().then(|| Shadow {
+                worker: WorkerNo(self.below(100) as u32),
+                predicted_finish: Micros(self.number()),
+                live_finish: Micros(self.number()),
+                round_robin_finish: Micros(self.number()),
+            }),
+        }
+    }
+
+    fn config(&mut self) -> Config {
+        Config {
+            strategy: self.one_of(&Strategy::ALL),
+            shadow: self.chance().then_some(Strategy::RoundRobin),
+            duration_by_type: vec![(Name::fixed("resize"), Micros(self.number()))],
+            ..Config::default()
+        }
+    }
+
+    fn heartbeat(&mut self) -> Heartbeat {
+        Heartbeat {
+            cpu_permille: self.below(1_001) as u32,
+            memory_permille: self.below(1_001) as u32,
+            load_permille: self.below(1_001) as u32,
+            queue_depth: self.below(10) as u32,
+            overloaded: self.chance(),
+        }
+    }
+
+    fn cause(&mut self) -> FailureCause {
+        self.one_of(&[
+            FailureCause::Failed,
+            FailureCause::TimedOut,
+            FailureCause::Stalled,
+            FailureCause::WorkerLost,
+            FailureCause::Undelivered,
+            FailureCause::Returned,
+            FailureCause::Permanent,
+        ])
+    }
+
+    fn priority(&mut self) -> Priority {
+        self.one_of(&Priority::ALL)
+    }
+
+    fn name(&mut self) -> Option<Name> {
+        self.chance().then(|| Name::fixed(&format!("name-{}", self.below(1_000))))
+    }
+
+    fn labels(&mut self) -> Box<[Name]> {
+        let count = self.below(4);
+        (0..count).map(|label| Name::fixed(&format!("label-{label}"))).collect()
+    }
+
+    fn text(&mut self) -> String {
+        "the lamp went out ".repeat(self.below(12) as usize)
+    }
+
+    fn bytes(&mut self) -> Bytes {
+        let len = self.one_of(&[0, 1, 20, 127, 128, 300, 20_000]);
+        let byte = self.below(256) as u8;
+        vec![byte; len].into()
+    }
+
+    /// Of any length, zero included.
+    fn number(&mut self) -> u64 {
+        let bits = self.below(65);
+        self.random().checked_shr(64 - bits as u32).unwrap_or(0)
+    }
+
+    fn chance(&mut self) -> bool {
+        self.below(2) == 1
+    }
+
+    fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len() as u64) as usize]
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.random() % bound
+    }
+
+    // splitmix64
+    fn random(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}

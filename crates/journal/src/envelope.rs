@@ -1,0 +1,68 @@
+//! An event with all that is needed to read and check it alone.
+
+use bellwether_core::model::{JobNo, Name, Seq, Timestamp};
+use bellwether_core::{Entry, Event};
+
+use crate::chain::Chain;
+use crate::codec::decode::Record;
+use crate::codec::encode;
+
+/// The names that an event's numbers stand for; whoever exports knows them from the state.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Place {
+    pub run: Option<Name>,
+    pub node: Option<Name>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Envelope<'a> {
+    /// The event's id and its logical time are both its position.
+    pub event_id: Seq,
+    pub run: Option<Name>,
+    pub node: Option<Name>,
+    pub parent: Option<Seq>,
+    pub at: Timestamp,
+    pub kind: &'static str,
+    pub payload: &'a Event,
+    /// Blake3 of the payload's bytes as the journal has them.
+    pub payload_hash: [u8; 32],
+    /// The chain before and after the record that it became durable with; the events of one record
+    /// share them.
+    pub prior_hash: Chain,
+    pub post_hash: Chain,
+    pub error: Option<&'a str>,
+}
+
+/// The envelopes of a record's events, in order.
+pub fn envelopes<'a>(
+    record: &'a Record,
+    mut place: impl FnMut(JobNo) -> Place + 'a,
+) -> impl Iterator<Item = Envelope<'a>> {
+    let mut buffer = Vec::new();
+    record.entries.iter().map(move |entry| {
+        let Place { run, node } = entry.event.job().map(&mut place).unwrap_or_default();
+        buffer.clear();
+        encode::payload(&mut buffer, &entry.event);
+        Envelope {
+            event_id: entry.seq,
+            run,
+            node,
+            parent: entry.parent,
+            at: entry.at,
+            kind: entry.event.name(),
+            payload: &entry.event,
+            payload_hash: blake3::hash(&buffer).into(),
+            prior_hash: record.prior,
+            post_hash: record.chain,
+            error: error(entry),
+        }
+    })
+}
+
+fn error(entry: &Entry) -> Option<&str> {
+    match &entry.event {
+        Event::AttemptFailed { error, .. } | Event::PredictorFailed { error, .. } => Some(error),
+        Event::Cancelled { reason, .. } => Some(reason),
+        _ => None,
+    }
+}

@@ -1,0 +1,149 @@
+//! What every journal promises.
+
+use std::io;
+
+use bellwether_core::Entry;
+use bellwether_core::model::{Epoch, Seq};
+
+use crate::chain::Head;
+use crate::codec::decode::Record;
+use crate::snapshot::{Snapshot, SnapshotError, Snapshots};
+
+/// Opened by one scheduler, for one reign: opening takes a new epoch, and from then on appends of
+/// earlier ones fail.
+pub trait Journal: Send {
+    /// The reign that was taken on opening.
+    fn epoch(&self) -> Epoch;
+
+    /// After the last durable entry.
+    fn head(&self) -> Head;
+
+    /// Before the first entry that is kept; what lies before it was truncated.
+    fn base(&self) -> Head;
+
+    /// Appends the entries as one record, durable when it returns. `expected` is the position of
+    /// the last entry that the caller knows; the entries follow it without a gap.
+    ///
+    /// After an error nothing was appended, unless [`AppendError::is_fatal`] says that this is not
+    /// known; then the process must end and recover.
+    fn append(
+        &mut self,
+        epoch: Epoch,
+        expected: Seq,
+        entries: &[Entry],
+    ) -> Result<Head, AppendError>;
+
+    /// Verified records from the one that holds `from` on; entries before `from` are left out.
+    fn read(&self, from: Seq) -> Result<Records<'_>, ReadError>;
+
+    /// Where snapshots are kept; it may be used from another thread while this one appends.
+    fn snapshots(&self) -> Box<dyn Snapshots>;
+
+    /// Forgets records whose entries all lie before `seq`. A snapshot must be there to stand for
+    /// them.
+    fn truncate_before(&mut self, seq: Seq) -> Result<(), TruncateError>;
+
+    fn save_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), SnapshotError> {
+        self.snapshots().save(snapshot)
+    }
+
+    /// The latest.
+    fn load_snapshot(&self) -> Result<Option<Snapshot>, SnapshotError> {
+        self.snapshots().load()
+    }
+}
+
+pub type Records<'a> = Box<dyn Iterator<Item = Result<Record, ReadError>> + 'a>;
+
+#[derive(Debug, thiserror::Error)]
+pub enum AppendError {
+    #[error("another scheduler has taken over the journal (epoch {current}); this one must stop")]
+    Fenced { current: Epoch },
+    #[error("the journal ends at position {head}, not at {expected}; rebuild the state from it")]
+    WrongPosition { expected: Seq, head: Seq },
+    #[error("the disk is full; nothing was written, and work is taken again once there is space")]
+    Full,
+    #[error("a sync failed, so it is not known what is durable; the process must end: {0}")]
+    Sync(#[source] io::Error),
+    #[error("the journal could not be written; the process must end: {0}")]
+    Write(#[source] io::Error),
+}
+
+impl AppendError {
+    /// It is not known whether the entries are durable: only a restart can tell.
+    pub fn is_fatal(&self) -> bool {
+        match self {
+            AppendError::Sync(_) | AppendError::Write(_) => true,
+            AppendError::Fenced { .. } | AppendError::WrongPosition { .. } | AppendError::Full => {
+                false
+            }
+        }
+    }
+}
+
+/// The journal is not what was written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the journal is damaged at position {at}: {flaw}; nothing was changed. Restore the data \
+     directory from a backup, or keep a copy of it and restore the latest snapshot"
+)]
+pub struct Damage {
+    /// Everything before this position is sound.
+    pub at: Seq,
+    pub flaw: Flaw,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Flaw {
+    #[error("the record does not match its hash")]
+    Chain,
+    #[error("the next record starts at position {found}")]
+    Gap { found: Seq },
+    #[error("the record has format version {found}, which this program does not know")]
+    Version { found: u32 },
+    #[error("the record can't be read: {why}")]
+    Unreadable { why: String },
+    #[error("records up to position {acknowledged} were acknowledged and are missing")]
+    Lost { acknowledged: Seq },
+    #[error("the storage is corrupt: {why}")]
+    Storage { why: String },
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    #[error(transparent)]
+    Damaged(#[from] Damage),
+    #[error("positions before {first} were truncated; read the snapshot instead")]
+    Truncated { first: Seq },
+    #[error("the journal could not be read: {0}")]
+    Io(#[source] io::Error),
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum TruncateError {
+    #[error("no snapshot stands for the entries before {before}; save one first")]
+    NoSnapshot { before: Seq },
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+    #[error(transparent)]
+    Write(#[from] AppendError),
+}
+
+/// The checks that every backend makes before it appends.
+pub(crate) fn check_position(
+    head: Head,
+    expected: Seq,
+    entries: &[Entry],
+) -> Result<(), AppendError> {
+    let starts_after = entries.first().map_or(expected, |entry| Seq(entry.seq.0 - 1));
+    if head.seq != expected || starts_after != expected {
+        return Err(AppendError::WrongPosition { expected: starts_after, head: head.seq });
+    }
+    Ok(())
+}
+
+/// Entries before this were asked for but not these.
+pub(crate) fn trim(mut record: Record, from: Seq) -> Record {
+    record.entries.retain(|entry| entry.seq >= from);
+    record
+}
