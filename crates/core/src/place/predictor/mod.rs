@@ -24,7 +24,7 @@ use crate::model::Micros;
 use crate::model::config::PredictorKind;
 
 /// What a predictor may know of a job. Names are numbers of [`Statistics::intern`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Features {
     pub kind: u32,
     pub sender: u32,
