@@ -5,4 +5,5 @@
 //! Deliberately absent: sockets, threads, clocks, and any scheduling rule of its own except the
 //! plain baselines that the engine is compared with.
 
+pub mod predict;
 pub mod trace;

@@ -2,78 +2,105 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Durations that a cell remembers.
-const RECENT: usize = 5;
+/// Clusters that a cell tells apart.
+const CLUSTERS: usize = 4;
+/// The weight of a duration, compared with the one that came after it.
+const DECAY: f32 = 0.75;
+/// A duration this near to a cluster needs none of its own.
+const COVERED: f32 = 0.6;
+/// Jobs that the error looks back over.
+const ERROR_JOBS: u32 = 8;
+/// Taken for the error of a single sample, which says nothing of it yet.
+const ERROR_UNKNOWN: f32 = 0.5;
 
-/// The last durations under a key, as one estimate: their median, which a single outlier does not
-/// move and which follows a lasting change within three jobs.
+/// The durations under a key as a few clusters, and as one estimate the centre of the heaviest,
+/// later durations weighing more.
+///
+/// Real durations often have several modes (a cached and an uncached case, a failing one) and an
+/// average lies between them, where no job ever is. An outlier does not move the estimate, and a
+/// lasting change does after three jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) struct Cell {
     samples: u32,
     estimate: f32,
     /// A moving average of how wrong the estimate was, see [`error`].
     error: f32,
-    recent: [f32; RECENT],
+    centres: [f32; CLUSTERS],
+    /// Zero where there is no cluster yet.
+    weights: [f32; CLUSTERS],
 }
 
-/// Beyond this, a wrong estimate is just wrong: one outlier must not dominate an average.
-pub(super) const ERROR_MAX: f32 = 2.0;
-
-/// How far apart two durations are: 0.25 if one is a quarter longer than the other. The same in
-/// both directions, so that estimates far too low weigh as much as those far too high.
-pub(super) fn error(estimate: f32, actual: f32) -> f32 {
-    let ratio = if estimate > actual { estimate / actual } else { actual / estimate };
-    (ratio - 1.0).min(ERROR_MAX)
+/// What a history says of the next job.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Belief {
+    pub(super) estimate: f32,
+    /// From 0 to 1: 0.25 if the estimate is usually a quarter off.
+    pub(super) error: f32,
+    pub(super) samples: u32,
 }
 
 impl Cell {
     pub(super) fn new(actual: f32) -> Cell {
-        // One sample says nothing of its error; that of a bad prediction keeps confidence low.
-        Cell { samples: 1, estimate: actual, error: 0.5, recent: [actual; RECENT] }
+        let (mut centres, mut weights) = ([0.0; CLUSTERS], [0.0; CLUSTERS]);
+        centres[0] = actual;
+        weights[0] = 1.0;
+        Cell { samples: 1, estimate: actual, error: ERROR_UNKNOWN, centres, weights }
     }
 
     pub(super) fn observe(&mut self, actual: f32) {
-        let miss = error(self.estimate, actual);
         self.samples = self.samples.saturating_add(1);
-        let weight = self.samples.min(8) as f32;
-        self.error += (miss - self.error) / weight;
-        self.recent[(self.samples as usize - 1) % RECENT] = actual;
-        self.estimate = median(self.recent, RECENT.min(self.samples as usize));
+        let miss = error(self.estimate, actual).min(1.0);
+        self.error += (miss - self.error) / self.samples.min(ERROR_JOBS) as f32;
+
+        let mut nearest = 0.0_f32;
+        for (centre, weight) in self.centres.iter_mut().zip(&mut self.weights) {
+            let nearness = nearness(*centre, actual);
+            *weight = *weight * DECAY + nearness;
+            // Without weight there is no cluster to move.
+            *centre += (actual - *centre) * nearness / weight.max(f32::MIN_POSITIVE);
+            nearest = nearest.max(nearness);
+        }
+        if nearest < COVERED {
+            let lightest = index_of(&self.weights, |weight, than| weight < than);
+            self.centres[lightest] = actual;
+            self.weights[lightest] = 1.0;
+        }
+        self.estimate = self.centres[index_of(&self.weights, |weight, than| weight > than)];
     }
 
-    pub(super) fn estimate(&self) -> f32 {
-        self.estimate
+    pub(super) fn belief(&self) -> Belief {
+        Belief { estimate: self.estimate, error: self.error, samples: self.samples }
     }
+}
 
-    pub(super) fn samples(&self) -> u32 {
-        self.samples
-    }
-
+impl Belief {
+    /// Grows with the samples (half at 2) and falls with the error (half at 50%).
     pub(super) fn confidence_percent(&self) -> u8 {
-        confidence_percent(self.samples, self.error)
+        let samples = self.samples as f32;
+        (100.0 * samples / (samples + 2.0) / (1.0 + 2.0 * self.error)) as u8
     }
 }
 
-/// Grows with the samples (half at 2) and falls with the error (half at 50%).
-pub(super) fn confidence_percent(samples: u32, error: f32) -> u8 {
-    let samples = samples as f32;
-    (100.0 * samples / (samples + 2.0) / (1.0 + 2.0 * error)) as u8
+/// How far apart two durations are: 0.25 if one is a quarter longer than the other. The same in
+/// both directions, so that estimates far too low weigh as much as those far too high.
+pub(super) fn error(estimate: f32, actual: f32) -> f32 {
+    estimate.max(actual) / estimate.min(actual) - 1.0
 }
 
-/// Of the first `count` values; of an even number the mean of the two in the middle.
-fn median(mut values: [f32; RECENT], count: usize) -> f32 {
-    for end in 1..count {
-        let mut at = end;
-        while at > 0 && values[at - 1] > values[at] {
-            values.swap(at - 1, at);
-            at -= 1;
+/// From 1 for equal durations to 0 where one is twice the other or more.
+fn nearness(a: f32, b: f32) -> f32 {
+    (2.0 * a.min(b) / a.max(b) - 1.0).max(0.0)
+}
+
+/// The position of the weight that beats all before it, and is beaten by none after.
+fn index_of(weights: &[f32; CLUSTERS], beats: impl Fn(f32, f32) -> bool) -> usize {
+    let mut best = 0;
+    for at in 1..CLUSTERS {
+        if beats(weights[at], weights[best]) {
+            best = at;
         }
     }
-    if count % 2 == 1 {
-        values[count / 2]
-    } else {
-        (values[count / 2 - 1] + values[count / 2]) / 2.0
-    }
+    best
 }
 
 #[cfg(test)]
@@ -90,20 +117,29 @@ mod tests {
 
     #[test]
     fn an_outlier_does_not_move_the_estimate() {
-        assert_eq!(cell(&[10.0, 10.0, 10.0, 1000.0]).estimate(), 10.0);
+        assert_eq!(cell(&[10.0, 10.0, 10.0, 1000.0]).belief().estimate, 10.0);
     }
 
     #[test]
     fn a_lasting_change_is_followed_within_three_jobs() {
-        assert_eq!(cell(&[10.0, 10.0, 10.0, 10.0, 10.0, 30.0, 30.0, 30.0]).estimate(), 30.0);
+        let mut durations = [10.0; 23];
+        durations[20..].fill(30.0);
+        assert_eq!(cell(&durations).belief().estimate, 30.0);
+    }
+
+    #[test]
+    fn of_two_modes_the_more_frequent_one_is_the_estimate_not_their_mean() {
+        let estimate = cell(&[10.0, 90.0, 10.5, 9.5, 90.0, 10.0, 10.0]).belief().estimate;
+        assert!((9.5..10.5).contains(&estimate), "{estimate}");
     }
 
     #[test]
     fn confidence_grows_with_samples_and_falls_with_error() {
-        let steady = cell(&[10.0; 20]).confidence_percent();
-        let erratic = cell(&[10.0, 90.0, 10.0, 90.0, 10.0, 90.0, 10.0, 90.0]).confidence_percent();
+        let confidence = |cell: Cell| cell.belief().confidence_percent();
+        let steady = confidence(cell(&[10.0; 20]));
+        let erratic = confidence(cell(&[10.0, 90.0, 10.0, 90.0, 10.0, 90.0, 10.0, 90.0]));
         assert!(steady > 80, "{steady}");
         assert!(erratic < 40, "{erratic}");
-        assert!(cell(&[10.0; 2]).confidence_percent() < steady);
+        assert!(confidence(cell(&[10.0; 2])) < steady);
     }
 }

@@ -12,6 +12,9 @@ const USUAL: u32 = 64;
 /// Jobs that the recent error looks back over.
 const RECENT: u32 = 4;
 
+/// Beyond this, a wrong prediction is just wrong: one outlier must not look like a drift.
+const ERROR_MAX: f32 = 2.0;
+
 /// Predictions of a type have become worse than they usually are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drift {
@@ -62,7 +65,7 @@ impl Accuracy {
         }
         self.samples += 1;
         self.near += u32::from(predicted.0.abs_diff(actual.0) <= actual.0 / 4);
-        let miss = error(predicted.0.max(1) as f32, actual.0.max(1) as f32);
+        let miss = error(predicted.0.max(1) as f32, actual.0.max(1) as f32).min(ERROR_MAX);
         self.recent += (miss - self.recent) / self.samples.min(RECENT) as f32;
         self.usual += (miss - self.usual) / self.samples.min(USUAL) as f32;
 

@@ -2,15 +2,15 @@
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::model::Name;
 use crate::model::limits::INTERNED_MAX;
 
 /// Number 0 stands for everything else: names not seen yet, no name, and all names that came
 /// after the first [`INTERNED_MAX`].
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Vec<Name>", into = "Vec<Name>")]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "Vec<Name>")]
 pub(super) struct Interner {
     /// The name of number 1 comes first.
     names: Vec<Name>,
@@ -47,9 +47,9 @@ impl From<Vec<Name>> for Interner {
     }
 }
 
-impl From<Interner> for Vec<Name> {
-    fn from(interner: Interner) -> Vec<Name> {
-        interner.names
+impl Serialize for Interner {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.names.serialize(serializer)
     }
 }
 

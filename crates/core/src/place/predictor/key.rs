@@ -4,19 +4,17 @@ use serde::{Deserialize, Serialize};
 
 use super::Features;
 
-/// Which features a key tells apart, besides the type. Finer levels come first.
+/// Which features a key tells apart besides the type, which it always does. Finer levels come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Level {
     /// Sender, cpu and size.
     Sender,
     /// Cpu and size.
     Size,
-    /// Nothing: the type alone.
-    Kind,
 }
 
 impl Level {
-    pub(super) const ALL: [Level; 3] = [Level::Sender, Level::Size, Level::Kind];
+    pub(super) const ALL: [Level; 2] = [Level::Sender, Level::Size];
 }
 
 /// Level, type, sender, size, cpu and worker class in one number.
@@ -29,7 +27,6 @@ impl Key {
         let (level, sender, size, cpu) = match level {
             Level::Sender => (0, features.sender, features.size_bucket, features.cpu),
             Level::Size => (1, 0, features.size_bucket, features.cpu),
-            Level::Kind => (2, 0, 0, 0),
         };
         // Interned numbers stay below 2^24: see INTERNED_MAX.
         let class = class.map_or(0, |class| u128::from(class) + 1);

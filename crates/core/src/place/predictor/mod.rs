@@ -6,11 +6,14 @@
 
 mod auto;
 mod cell;
+mod choice;
 mod drift;
 mod ema;
 mod hierarchical;
 mod interner;
 mod key;
+mod kind;
+mod sorted;
 mod speed;
 mod statistics;
 

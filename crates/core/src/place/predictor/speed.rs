@@ -16,16 +16,13 @@ struct Slowness {
 
 /// Learned from types that ran on several classes, used for types that have not.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Stored", into = "Stored")]
 pub(super) struct Speeds {
+    #[serde(with = "super::sorted")]
     classes: HashMap<u32, Slowness, FxBuildHasher>,
     /// Mean factor of where jobs really run, in `jobs` of them at most [`SETTLED`] back.
     mean: f32,
     jobs: u32,
 }
-
-#[derive(Serialize, Deserialize)]
-struct Stored(Vec<(u32, Slowness)>, f32, u32);
 
 impl Speeds {
     /// How many times longer jobs take on this class than on an average machine.
@@ -74,20 +71,6 @@ impl Speeds {
         slowness.factor = slowness.factor.clamp(1.0 / 256.0, 256.0);
         slowness.comparisons = (slowness.comparisons + 1).min(SETTLED);
         self.classes.insert(class, slowness);
-    }
-}
-
-impl From<Stored> for Speeds {
-    fn from(Stored(classes, mean, jobs): Stored) -> Speeds {
-        Speeds { classes: classes.into_iter().collect(), mean, jobs }
-    }
-}
-
-impl From<Speeds> for Stored {
-    fn from(speeds: Speeds) -> Stored {
-        let mut classes: Vec<_> = speeds.classes.into_iter().collect();
-        classes.sort_unstable_by_key(|(class, _)| *class);
-        Stored(classes, speeds.mean, speeds.jobs)
     }
 }
 

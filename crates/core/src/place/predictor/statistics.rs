@@ -4,19 +4,17 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use serde::{Deserialize, Serialize};
 
-use super::cell::{Cell, confidence_percent, error};
+use super::cell::{Belief, Cell};
+use super::choice::Choice;
 use super::drift::{Accuracy, Drift};
 use super::interner::Interner;
 use super::key::{Key, Level};
+use super::kind::Kind;
 use super::speed::Speeds;
 use super::{Features, Prediction, size_bucket};
 use crate::model::limits::PREDICTION_KEYS_MAX;
 use crate::model::{Config, JobSpec, Micros, Name};
 
-/// The weight of the newest job in the moving average of its type.
-const ALPHA: f32 = 0.3;
-/// Jobs that the choice between predictors looks back over.
-const RIVALRY: u32 = 16;
 /// No job is taken to be longer: 30 years keep every sum of durations far from overflow.
 const DURATION_MAX: Micros = Micros::from_secs(1_000_000_000);
 
@@ -27,34 +25,12 @@ const DURATION_MAX: Micros = Micros::from_secs(1_000_000_000);
 /// known combinations go on learning and new ones are predicted from coarser keys; what is known
 /// per type is bounded by the number of interned names and always kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Stored", into = "Stored")]
 pub struct Statistics {
     names: Interner,
+    #[serde(with = "super::sorted")]
     cells: HashMap<Key, Cell, FxBuildHasher>,
+    #[serde(with = "super::sorted")]
     kinds: HashMap<u32, Kind, FxBuildHasher>,
-    speeds: Speeds,
-    duration_default: Micros,
-    drift_percent: u32,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-struct Kind {
-    samples: u32,
-    /// The moving average.
-    average: f32,
-    average_error: f32,
-    finest_error: f32,
-    configured: Option<Micros>,
-    accuracy: Accuracy,
-    /// The classes that last ran it, the latest first; they differ once two did.
-    classes: (u32, u32),
-}
-
-#[derive(Serialize, Deserialize)]
-struct Stored {
-    names: Interner,
-    cells: Vec<(Key, Cell)>,
-    kinds: Vec<(u32, Kind)>,
     speeds: Speeds,
     duration_default: Micros,
     drift_percent: u32,
@@ -132,20 +108,21 @@ impl Statistics {
     ) -> Option<Drift> {
         let actual = actual.clamp(Micros(1), DURATION_MAX);
         let duration = actual.0 as f32;
-        let finest = self.by_finest(features, Some(class));
         self.compare_classes(features, class, duration);
         self.speeds.ran_on(class);
-        let typical = duration / self.speeds.slowness(class);
-        for level in Level::ALL {
-            self.learn(Key::new(level, features, Some(class)), duration);
-            self.learn(Key::new(level, features, None), typical);
-        }
+        let slowness = self.speeds.slowness(class);
+        let typical = duration / slowness;
 
-        let kind = self.kinds.entry(features.kind).or_default();
-        kind.observe(duration, finest.estimate);
-        if kind.classes.0 != class {
-            kind.classes = (class, kind.classes.0);
+        let mut choice = Choice::default();
+        for level in Level::ALL {
+            let key = Key::new(level, features, Some(class));
+            choice.consider(self.learn(key, duration), 1.0);
+            let key = Key::new(level, features, None);
+            choice.consider(self.learn(key, typical), slowness);
         }
+        let kind = self.kinds.entry(features.kind).or_default();
+        choice.consider(kind.typical(), slowness);
+        kind.observe(duration, typical, choice.best().map(|belief| belief.estimate), class);
         kind.accuracy
             .observe(predicted, actual, self.drift_percent)
             .then(|| kind.accuracy.drift(features.kind))
@@ -153,120 +130,84 @@ impl Statistics {
 
     /// The moving average of a type.
     pub(super) fn by_type(&self, kind: u32) -> Prediction {
-        match self.kinds.get(&kind) {
-            Some(kind) if kind.samples > 0 => Prediction {
-                estimate: micros(kind.average),
-                confidence_percent: confidence_percent(kind.samples, kind.average_error),
-                samples: kind.samples,
-            },
-            Some(Kind { configured: Some(duration), .. }) => unknown(*duration),
-            _ => unknown(self.duration_default),
+        let kind = self.kinds.get(&kind);
+        if let Some(belief) = kind.and_then(Kind::average) {
+            return prediction(belief);
+        }
+        let configured = kind.and_then(|kind| kind.configured);
+        Prediction {
+            estimate: configured.unwrap_or(self.duration_default),
+            confidence_percent: 0,
+            samples: 0,
         }
     }
 
-    /// The estimate of the finest key that has a history.
+    /// The estimate of the finest key that has a history, unless that of a coarser one has proved
+    /// clearly better.
     pub(super) fn by_finest(&self, features: &Features, class: Option<u32>) -> Prediction {
         let scale = class.map_or(self.speeds.mean(), |class| self.speeds.slowness(class));
+        let mut choice = Choice::default();
         for level in Level::ALL {
-            if class.is_some()
-                && let Some(cell) = self.cells.get(&Key::new(level, features, class))
-            {
-                return known(cell, 1.0);
+            if class.is_some() {
+                choice.consider(self.known(Key::new(level, features, class)), 1.0);
             }
-            if let Some(cell) = self.cells.get(&Key::new(level, features, None)) {
-                return known(cell, scale);
-            }
+            choice.consider(self.known(Key::new(level, features, None)), scale);
         }
-        let typical = self.by_type(features.kind);
-        let scale = scale / self.speeds.mean();
-        Prediction { estimate: micros(typical.estimate.0 as f32 * scale), ..typical }
+        choice.consider(self.kinds.get(&features.kind).and_then(Kind::typical), scale);
+        if let Some(belief) = choice.best() {
+            return prediction(belief);
+        }
+        let unknown = self.by_type(features.kind);
+        let estimate = unknown.estimate.0 as f32 * (scale / self.speeds.mean());
+        Prediction { estimate: micros(estimate), ..unknown }
     }
 
     /// Whether the moving average has lately been nearer for this type than the finest key.
     pub(super) fn prefers_average(&self, kind: u32) -> bool {
-        self.kinds.get(&kind).is_some_and(|kind| kind.average_error < kind.finest_error)
+        self.kinds.get(&kind).is_some_and(Kind::prefers_average)
     }
 
-    fn learn(&mut self, key: Key, duration: f32) {
-        let full = self.cells.len() >= PREDICTION_KEYS_MAX;
+    fn known(&self, key: Key) -> Option<Belief> {
+        self.cells.get(&key).map(Cell::belief)
+    }
+
+    /// Adds a duration to a key, if there is one or room for it. Returns what was known before.
+    fn learn(&mut self, key: Key, duration: f32) -> Option<Belief> {
         if let Some(cell) = self.cells.get_mut(&key) {
+            let before = cell.belief();
             cell.observe(duration);
-        } else if !full {
+            return Some(before);
+        }
+        if self.cells.len() < PREDICTION_KEYS_MAX {
             self.cells.insert(key, Cell::new(duration));
         }
+        None
     }
 
-    /// Learns how fast the class is from what other classes took for the same.
+    /// Learns how fast the class is from what another class took for the same.
     fn compare_classes(&mut self, features: &Features, class: u32, duration: f32) {
-        let Some(kind) = self.kinds.get(&features.kind) else { return };
-        let other = if kind.classes.0 == class { kind.classes.1 } else { kind.classes.0 };
-        if other == class {
-            return;
-        }
-        let Some(theirs) = self.cells.get(&Key::new(Level::Size, features, Some(other))) else {
+        let Some(other) = self.kinds.get(&features.kind).and_then(|kind| kind.other_class(class))
+        else {
             return;
         };
-        self.speeds.compare(class, other, duration / theirs.estimate());
-    }
-}
-
-impl Kind {
-    fn observe(&mut self, duration: f32, finest: Micros) {
-        if self.samples == 0 {
-            self.average = duration;
-        } else {
-            let weight = 1.0 / self.samples.min(RIVALRY) as f32;
-            self.average_error += (error(self.average, duration) - self.average_error) * weight;
-            self.finest_error += (error(finest.0 as f32, duration) - self.finest_error) * weight;
-            self.average += ALPHA * (duration - self.average);
+        if let Some(theirs) = self.known(Key::new(Level::Size, features, Some(other))) {
+            self.speeds.compare(class, other, duration / theirs.estimate);
         }
-        self.samples = self.samples.saturating_add(1);
     }
 }
 
-fn known(cell: &Cell, scale: f32) -> Prediction {
+fn prediction(belief: Belief) -> Prediction {
     Prediction {
-        estimate: micros(cell.estimate() * scale),
-        confidence_percent: cell.confidence_percent(),
-        samples: cell.samples(),
+        estimate: micros(belief.estimate),
+        confidence_percent: belief.confidence_percent(),
+        samples: belief.samples,
     }
-}
-
-fn unknown(estimate: Micros) -> Prediction {
-    Prediction { estimate, confidence_percent: 0, samples: 0 }
 }
 
 /// Never nothing: a job takes some time, and ratios of durations stay finite.
 fn micros(duration: f32) -> Micros {
-    Micros((duration as u64).max(1))
+    Micros(((duration + 0.5) as u64).max(1))
 }
 
-impl From<Stored> for Statistics {
-    fn from(stored: Stored) -> Statistics {
-        Statistics {
-            names: stored.names,
-            cells: stored.cells.into_iter().collect(),
-            kinds: stored.kinds.into_iter().collect(),
-            speeds: stored.speeds,
-            duration_default: stored.duration_default,
-            drift_percent: stored.drift_percent,
-        }
-    }
-}
-
-impl From<Statistics> for Stored {
-    fn from(statistics: Statistics) -> Stored {
-        let mut cells: Vec<_> = statistics.cells.into_iter().collect();
-        cells.sort_unstable_by_key(|(key, _)| *key);
-        let mut kinds: Vec<_> = statistics.kinds.into_iter().collect();
-        kinds.sort_unstable_by_key(|(kind, _)| *kind);
-        Stored {
-            names: statistics.names,
-            cells,
-            kinds,
-            speeds: statistics.speeds,
-            duration_default: statistics.duration_default,
-            drift_percent: statistics.drift_percent,
-        }
-    }
-}
+#[cfg(test)]
+mod tests;
