@@ -2,7 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::model::{HeldAttempt, JobNo, JobSpec, Name, RevokeReason, Timestamp, WorkerNo};
+use smallvec::{SmallVec, smallvec};
+
+use crate::event::{Decision, Event};
+use crate::model::{
+    FailureCause, HeldAttempt, JobNo, JobSpec, Name, RevokeReason, Seq, Timestamp, Token, WorkerNo,
+};
+use crate::state::State;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
@@ -27,4 +33,97 @@ pub struct Offer {
     /// Load this model first.
     pub load_model: Option<Name>,
     pub offered_at: Timestamp,
+}
+
+type Effects = SmallVec<[Effect; 2]>;
+
+/// What an event means for the world outside; `state` is the one before it.
+pub(crate) fn effects_of(state: &State, seq: Seq, event: &Event) -> Effects {
+    match event {
+        Event::Assigned { job, worker, hedge, decision } => {
+            smallvec![offer(state, *job, *worker, *hedge, decision, Token::from(seq))]
+        }
+        Event::Granted { job, token } => {
+            on_attempt(state, *job, *token, |worker, attempt| Effect::Grant { worker, attempt })
+        }
+        Event::AttemptFailed { job, token, cause, .. } => match cause {
+            FailureCause::TimedOut | FailureCause::Stalled | FailureCause::Undelivered => {
+                let reason = RevokeReason::GivenUp;
+                on_attempt(state, *job, *token, |worker, attempt| Effect::Revoke {
+                    worker,
+                    attempt,
+                    reason,
+                })
+            }
+            FailureCause::Failed
+            | FailureCause::Permanent
+            | FailureCause::Returned
+            | FailureCause::WorkerLost => Effects::new(),
+        },
+        Event::Revoked { job, token, reason } => {
+            on_attempt(state, *job, *token, |worker, attempt| Effect::Revoke {
+                worker,
+                attempt,
+                reason: *reason,
+            })
+        }
+        Event::Completed { job, .. }
+        | Event::DeadLettered { job, .. }
+        | Event::Failed { job, .. }
+        | Event::Skipped { job, .. }
+        | Event::Cancelled { job, .. } => smallvec![Effect::Ended { job: *job }],
+        Event::WorkerDraining { worker } => smallvec![Effect::Drain { worker: *worker }],
+        Event::Submitted { .. }
+        | Event::Started { .. }
+        | Event::Progressed { .. }
+        | Event::Retried { .. }
+        | Event::Due { .. }
+        | Event::Escalated { .. }
+        | Event::Reopened { .. }
+        | Event::Pinned { .. }
+        | Event::WorkerJoined { .. }
+        | Event::WorkerReturned { .. }
+        | Event::WorkerReported { .. }
+        | Event::WorkerUndrained { .. }
+        | Event::WorkerLost { .. }
+        | Event::WorkerLeft { .. }
+        | Event::ModelLoaded { .. }
+        | Event::Paused { .. }
+        | Event::Unpaused { .. }
+        | Event::Configured { .. }
+        | Event::PredictorFailed { .. }
+        | Event::BreakerOpened { .. }
+        | Event::BreakerClosed
+        | Event::DriftDetected { .. } => Effects::new(),
+    }
+}
+
+fn offer(
+    state: &State,
+    no: JobNo,
+    worker: WorkerNo,
+    hedge: bool,
+    decision: &Decision,
+    token: Token,
+) -> Effect {
+    let job = state.expect_job(no);
+    let model = job.spec.requirements.model.clone();
+    let offer = Offer {
+        attempt: HeldAttempt { job: no, token },
+        number: job.attempts + u32::from(!hedge),
+        spec: job.spec.clone(),
+        load_model: model.filter(|_| decision.load_model),
+        offered_at: state.now,
+    };
+    Effect::Offer { worker, offer }
+}
+
+fn on_attempt(
+    state: &State,
+    job: JobNo,
+    token: Token,
+    effect: impl FnOnce(WorkerNo, HeldAttempt) -> Effect,
+) -> Effects {
+    let worker = state.job(job).and_then(|job| job.attempt(token)).map(|attempt| attempt.worker);
+    worker.map(|worker| effect(worker, HeldAttempt { job, token })).into_iter().collect()
 }

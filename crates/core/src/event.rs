@@ -75,6 +75,10 @@ pub enum Event {
         job: JobNo,
         not_before: Timestamp,
     },
+    /// Its moment has come: its delay or backoff is over.
+    Due {
+        job: JobNo,
+    },
     /// The job's retries are used up: another round with more weight or another role.
     Escalated {
         job: JobNo,
@@ -254,6 +258,7 @@ impl Event {
             | Event::AttemptFailed { job, .. }
             | Event::Revoked { job, .. }
             | Event::Retried { job, .. }
+            | Event::Due { job }
             | Event::Escalated { job, .. }
             | Event::DeadLettered { job, .. }
             | Event::Failed { job, .. }
@@ -279,6 +284,21 @@ impl Event {
         }
     }
 
+    /// The worker that it is about, where it is about no job.
+    pub fn worker(&self) -> Option<WorkerNo> {
+        match self {
+            Event::WorkerJoined { worker, .. }
+            | Event::WorkerReturned { worker }
+            | Event::WorkerReported { worker, .. }
+            | Event::WorkerDraining { worker }
+            | Event::WorkerUndrained { worker }
+            | Event::WorkerLost { worker }
+            | Event::WorkerLeft { worker }
+            | Event::ModelLoaded { worker, .. } => Some(*worker),
+            _ => None,
+        }
+    }
+
     /// Its name in the lifecycle stream.
     pub fn name(&self) -> &'static str {
         match self {
@@ -292,6 +312,7 @@ impl Event {
             Event::AttemptFailed { .. } => "attempt_failed",
             Event::Revoked { .. } => "attempt_revoked",
             Event::Retried { .. } => "job_retried",
+            Event::Due { .. } => "job_due",
             Event::Escalated { .. } => "job_escalated",
             Event::DeadLettered { .. } => "job_dead_lettered",
             Event::Failed { .. } => "job_failed",

@@ -7,14 +7,28 @@
 //! Deliberately absent: I/O, clocks, randomness, threads, async, and any order that depends on
 //! hashing. Whoever needs one of these is an edge and lives in another crate.
 
+mod apply;
 pub mod command;
+mod decide;
+#[cfg(feature = "defects")]
+pub mod defect;
 pub mod effect;
+pub mod engine;
 pub mod event;
+mod index;
 pub mod model;
 pub mod place;
 pub mod rejection;
+pub mod snapshot;
+pub mod state;
+pub mod verify;
 
 pub use command::{Answer, Command, Report, Throttle};
+#[cfg(feature = "defects")]
+pub use defect::Defect;
 pub use effect::{Effect, Offer};
+pub use engine::{Engine, Handled};
 pub use event::{Decision, Entry, Event, Reason};
+pub use index::kinds::Lack;
 pub use rejection::Rejection;
+pub use state::{Job, JobState, Run, State, Worker};

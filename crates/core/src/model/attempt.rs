@@ -9,18 +9,27 @@ pub struct Attempt {
     pub token: Token,
     pub worker: WorkerNo,
     pub phase: Phase,
+    pub offered_at: Timestamp,
     /// Predicted for this worker, model loading included.
     pub predicted: Micros,
     /// The second offer of an attempt slot.
     pub hedge: bool,
+    /// So short that the worker may be sent the next job meanwhile.
+    pub short: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Phase {
     /// Sent, not yet heard of; at `quiet_at` it is hedged.
-    Offered { since: Timestamp, quiet_at: Timestamp },
-    /// `deadline` is the earlier of the job's timeout and the stall limit.
-    Running { since: Timestamp, timeout_at: Timestamp, stalled_at: Option<Timestamp> },
+    Offered {
+        since: Timestamp,
+        quiet_at: Timestamp,
+    },
+    Running {
+        since: Timestamp,
+        timeout_at: Timestamp,
+        stalled_at: Option<Timestamp>,
+    },
 }
 
 impl Phase {

@@ -1,0 +1,228 @@
+//! Workers as they come, report and go.
+
+use std::sync::Arc;
+
+use crate::index::kinds::{FreeKey, KindKey};
+use crate::model::{
+    Heartbeat, Micros, Name, Resources, Seq, Timestamp, WorkerNo, WorkerSpec, WorkerStatus,
+};
+use crate::place::availability::load_permille;
+use crate::state::{State, Worker};
+
+/// Models whose loading times are remembered.
+const MODELS_MAX: usize = 10_000;
+
+impl State {
+    /// A new worker, or a new process of a known one.
+    pub(super) fn add_worker(
+        &mut self,
+        no: WorkerNo,
+        spec: &Arc<WorkerSpec>,
+        seq: Seq,
+        at: Timestamp,
+    ) {
+        let busy = self.workers.get(no).map_or(self.least_busy(&spec.class), |known| known.busy);
+        if self.workers.get(no).is_some() {
+            self.leave_kind(no);
+        }
+        self.last_worker = self.last_worker.max(no);
+        let worker = Worker {
+            spec: spec.clone(),
+            status: WorkerStatus::Open,
+            draining: false,
+            models: spec.models.to_vec(),
+            beat: Heartbeat::default(),
+            beat_at: at,
+            foreign_load_permille: 0,
+            foreign_queue: 0,
+            held: Vec::new(),
+            used: Resources::default(),
+            busy,
+            short: 0,
+            changed_at: at,
+            last: seq,
+            kind: 0,
+            listed: None,
+            seen_at: at,
+            watched: false,
+        };
+        self.workers.insert(no, worker);
+        self.index.worker_ids.insert(spec.id.clone(), no);
+        self.enter_kind(no);
+        self.relist_worker(no);
+        self.wake(no);
+    }
+
+    /// A newcomer starts level with the least used of its class, or it would win every tie.
+    fn least_busy(&self, class: &Name) -> Micros {
+        let peers = self.workers.iter().filter(|(_, worker)| worker.spec.class == *class);
+        peers.map(|(_, worker)| worker.busy).min().unwrap_or(Micros::ZERO)
+    }
+
+    pub(super) fn return_worker(&mut self, no: WorkerNo, seq: Seq, at: Timestamp) {
+        let worker = self.expect_worker_mut(no);
+        worker.status = WorkerStatus::Open;
+        worker.changed_at = at;
+        worker.last = seq;
+        self.relist_worker(no);
+        self.wake(no);
+    }
+
+    pub(super) fn take_report(&mut self, no: WorkerNo, beat: Heartbeat, seq: Seq, at: Timestamp) {
+        let worker = self.expect_worker_mut(no);
+        let slots = worker.spec.slots as usize;
+        let queued = u32::try_from(worker.held.len().saturating_sub(slots)).unwrap_or(u32::MAX);
+        worker.foreign_load_permille =
+            beat.load_permille.saturating_sub(worker.own_load_permille());
+        worker.foreign_queue = beat.queue_depth.saturating_sub(queued);
+        worker.beat = beat;
+        worker.beat_at = at;
+        worker.last = seq;
+        if worker.status != WorkerStatus::Unreachable {
+            let overloaded = beat.overloaded;
+            worker.status = if overloaded { WorkerStatus::Overloaded } else { WorkerStatus::Open };
+        }
+        self.relist_worker(no);
+        self.wake(no);
+    }
+
+    pub(super) fn set_draining(&mut self, no: WorkerNo, draining: bool, seq: Seq) {
+        let worker = self.expect_worker_mut(no);
+        worker.draining = draining;
+        worker.last = seq;
+        self.relist_worker(no);
+        self.wake(no);
+    }
+
+    pub(super) fn lose_worker(&mut self, no: WorkerNo, seq: Seq, at: Timestamp) {
+        let worker = self.expect_worker_mut(no);
+        worker.status = WorkerStatus::Unreachable;
+        worker.changed_at = at;
+        worker.last = seq;
+        self.relist_worker(no);
+        self.gone.push_back((at, no));
+    }
+
+    pub(super) fn warm_up(&mut self, no: WorkerNo, model: &Name, took: Micros, seq: Seq) {
+        let known = self.model_loads.len() < MODELS_MAX;
+        if known || self.model_loads.contains_key(model) {
+            let average = self.model_loads.entry(model.clone()).or_insert(took);
+            *average = Micros(average.0 - average.0 / 4 + took.0 / 4);
+        }
+        self.leave_kind(no);
+        let worker = self.expect_worker_mut(no);
+        worker.last = seq;
+        if let Err(position) = worker.models.binary_search(model) {
+            worker.models.insert(position, model.clone());
+        }
+        self.enter_kind(no);
+        self.relist_worker(no);
+        self.wake(no);
+    }
+
+    /// Puts the worker among its equals.
+    pub(crate) fn enter_kind(&mut self, no: WorkerNo) {
+        let key = KindKey::of(self.expect_worker(no));
+        let class = self.statistics.intern(&key.class);
+        let (kind, new) = self.index.kinds.enter(key, class);
+        if new {
+            let key = &self.index.kinds.get(kind).key;
+            self.index.classes.add_kind(kind, |wanted| key.serves(wanted));
+        }
+        let worker = self.expect_worker_mut(no);
+        worker.kind = kind;
+        let held = worker.held.clone();
+        for held in held {
+            let Some(attempt) = self.expect_job(held.job).attempt(held.token) else { continue };
+            let end = (attempt.offered_at + attempt.predicted, held.job, held.token);
+            self.index.kinds.get_mut(kind).ends.insert(end);
+        }
+    }
+
+    pub(super) fn leave_kind(&mut self, no: WorkerNo) {
+        self.unlist_worker(no);
+        let worker = self.expect_worker(no);
+        let kind = worker.kind;
+        for held in worker.held.clone() {
+            let Some(attempt) = self.expect_job(held.job).attempt(held.token) else { continue };
+            let end = (attempt.offered_at + attempt.predicted, held.job, held.token);
+            self.index.kinds.get_mut(kind).ends.remove(&end);
+        }
+        if self.index.kinds.leave(kind) {
+            self.index.classes.remove_kind(kind);
+        }
+    }
+
+    /// Lists the worker with those that have room, or takes it off that list.
+    pub(crate) fn relist_worker(&mut self, no: WorkerNo) {
+        let wanted = self.free_key(no);
+        let worker = self.workers.get_mut(no).expect("events name workers that are remembered");
+        let listed = std::mem::replace(&mut worker.listed, wanted);
+        if listed == wanted {
+            return;
+        }
+        let kind = self.index.kinds.get_mut(worker.kind);
+        if let Some(key) = listed {
+            kind.free.remove(&key);
+        }
+        match (listed, wanted) {
+            (None, Some(_)) => kind.turn.insert(no),
+            (Some(_), None) => kind.turn.remove(&no),
+            (Some(_), Some(_)) | (None, None) => false,
+        };
+        if let Some(key) = wanted {
+            kind.free.insert(key);
+        }
+    }
+
+    fn unlist_worker(&mut self, no: WorkerNo) {
+        let worker = self.expect_worker_mut(no);
+        let (listed, kind) = (worker.listed.take(), worker.kind);
+        if let Some(key) = listed {
+            let kind = self.index.kinds.get_mut(kind);
+            kind.free.remove(&key);
+            kind.turn.remove(&no);
+        }
+    }
+
+    /// Its place among those with room; none if it has none.
+    fn free_key(&self, no: WorkerNo) -> Option<FreeKey> {
+        let worker = self.expect_worker(no);
+        if worker.status != WorkerStatus::Open || worker.draining {
+            return None;
+        }
+        let ahead = self.config.prefetch.min(self.config.max_queue_per_worker).min(worker.short);
+        let (held, slots) = (worker.held.len(), worker.spec.slots as usize);
+        #[cfg(feature = "defects")]
+        let slots = slots + 3 * usize::from(self.has(crate::defect::Defect::OverfillWorker));
+        if held >= slots + ahead as usize {
+            return None;
+        }
+        Some(FreeKey {
+            prefetch: held >= slots,
+            load_permille: load_permille(worker, worker.beat_at, self.config.unreachable_after),
+            busy: worker.busy.0,
+            worker: no,
+        })
+    }
+
+    /// The worker may have room for a class that had found none.
+    pub(super) fn wake(&mut self, no: WorkerNo) {
+        if self.expect_worker(no).listed.is_some() {
+            if !self.index.wakes.contains(&no) {
+                self.index.wakes.push(no);
+            }
+            self.index.dirty = true;
+        }
+    }
+
+    /// After a change that may concern every class and worker.
+    pub(crate) fn reconsider_all(&mut self) {
+        let workers: Vec<WorkerNo> = self.workers.keys().collect();
+        for no in workers {
+            self.relist_worker(no);
+        }
+        self.index.classes.unpark_all();
+        self.index.dirty = true;
+    }
+}

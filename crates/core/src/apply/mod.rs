@@ -1,0 +1,125 @@
+//! State + event -> state. Total: an event is a fact, so it cannot be refused.
+//!
+//! Everything here is a function of the state and the entry; the live engine and a replay run the
+//! same code, so they end in the same state.
+
+mod fleet;
+mod lifecycle;
+mod queue;
+mod retention;
+
+use crate::event::{Entry, Event};
+use crate::model::{FailureCause, Phase};
+use crate::state::{JobState, State};
+
+impl State {
+    pub(crate) fn apply(&mut self, entry: &Entry) {
+        assert_eq!(entry.seq, self.seq.next(), "events are applied in order, none twice");
+        self.seq = entry.seq;
+        self.event_time = self.event_time.max(entry.at);
+        self.now = self.now.max(entry.at);
+        self.apply_event(entry);
+        self.forget(entry.at);
+    }
+
+    fn apply_event(&mut self, entry: &Entry) {
+        let (seq, at) = (entry.seq, entry.at);
+        if let Some(job) = entry.event.job()
+            && let Some(job) = self.jobs.get_mut(job)
+        {
+            job.last = seq;
+        }
+        match &entry.event {
+            Event::Submitted { run, first, jobs } => {
+                self.take_submission(run.as_ref(), *first, jobs, seq, at);
+            }
+            Event::Assigned { job, worker, hedge, decision } => {
+                self.take_assignment(*job, *worker, *hedge, decision, seq, at);
+            }
+            Event::Started { job, token } | Event::Granted { job, token } => {
+                self.start_attempt(*job, *token, at);
+            }
+            Event::Progressed { job, token, .. } => {
+                let stalled_at = Some(at + self.config.stall_after);
+                self.change_phase(*job, *token, |phase| match phase {
+                    Phase::Running { since, timeout_at, .. } => {
+                        Phase::Running { since, timeout_at, stalled_at }
+                    }
+                    offered @ Phase::Offered { .. } => offered,
+                });
+            }
+            Event::Completed { job, token, result_hash, .. } => {
+                self.learn_from(*job, *token, at);
+                let end = JobState::Completed { token: *token, result_hash: *result_hash };
+                self.end_job(*job, end, at);
+            }
+            Event::AttemptFailed { job, token, cause, .. } => {
+                self.detach(*job, *token, at);
+                let job = self.expect_job_mut(*job);
+                match cause {
+                    FailureCause::Failed
+                    | FailureCause::TimedOut
+                    | FailureCause::Stalled
+                    | FailureCause::Permanent => job.failures += 1,
+                    FailureCause::WorkerLost => job.crashes += 1,
+                    FailureCause::Undelivered | FailureCause::Returned => job.returns += 1,
+                }
+            }
+            Event::Revoked { job, token, .. } => self.detach(*job, *token, at),
+            Event::Retried { job, not_before } => self.queue_job(*job, *not_before, at),
+            Event::Due { job } => self.queue_job(*job, at, at),
+            Event::Escalated { job, priority, role } => {
+                self.escalate(*job, *priority, role.clone());
+                self.queue_job(*job, at, at);
+            }
+            Event::DeadLettered { job, reason } => {
+                self.end_job(*job, JobState::DeadLettered { reason: *reason }, at);
+            }
+            Event::Failed { job, cause } => {
+                self.end_job(*job, JobState::Failed { cause: *cause }, at);
+            }
+            Event::Skipped { job, because } => {
+                self.end_job(*job, JobState::Skipped { because: *because }, at);
+            }
+            Event::Cancelled { job, .. } => self.end_job(*job, JobState::Cancelled, at),
+            Event::Reopened { job } => self.reopen(*job, at),
+            Event::Pinned { job, worker } => self.pin(*job, *worker),
+            Event::WorkerJoined { worker, spec } => self.add_worker(*worker, spec, seq, at),
+            Event::WorkerReturned { worker } => self.return_worker(*worker, seq, at),
+            Event::WorkerReported { worker, beat } => self.take_report(*worker, *beat, seq, at),
+            Event::WorkerDraining { worker } => self.set_draining(*worker, true, seq),
+            Event::WorkerUndrained { worker } => self.set_draining(*worker, false, seq),
+            Event::WorkerLost { worker } | Event::WorkerLeft { worker } => {
+                self.lose_worker(*worker, seq, at);
+            }
+            Event::ModelLoaded { worker, model, took } => {
+                self.warm_up(*worker, model, *took, seq);
+            }
+            Event::Paused { kind } => {
+                self.paused.insert(kind.clone());
+                self.index.classes.set_paused(kind, true);
+            }
+            Event::Unpaused { kind } => {
+                self.paused.remove(kind);
+                self.index.classes.set_paused(kind, false);
+                self.index.dirty = true;
+            }
+            Event::Configured { version, config } => {
+                self.config = (**config).clone();
+                self.config_version = *version;
+                self.statistics.set_defaults(config);
+                self.reconsider_all();
+            }
+            Event::PredictorFailed { .. } => self.breaker.failures += 1,
+            Event::BreakerOpened { until } => {
+                self.breaker.failures = 0;
+                self.breaker.open_until = Some(*until);
+            }
+            Event::BreakerClosed => {
+                self.breaker.failures = 0;
+                self.breaker.open_until = None;
+            }
+            Event::DriftDetected { .. } => {}
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Jobs on their way into the queue and out of it.
+
+use std::sync::Arc;
+
+use crate::event::{Decision, RunHeader};
+use crate::index::timers::Timer;
+use crate::model::{
+    Attempt, JobNo, JobSpec, Name, Phase, Priority, Requirements, Seq, Strategy, Target, Timestamp,
+    Token, WorkerNo,
+};
+use crate::place::rank::priority_bonus;
+use crate::state::{Escalated, Job, JobState, Run, State};
+
+impl State {
+    pub(super) fn take_submission(
+        &mut self,
+        run: Option<&RunHeader>,
+        first: JobNo,
+        jobs: &[Arc<JobSpec>],
+        seq: Seq,
+        at: Timestamp,
+    ) {
+        if let Some(header) = run {
+            self.last_run = header.run;
+            let count = u32::try_from(jobs.len()).expect("a run is bounded");
+            let run = Run { id: header.id.clone(), remembered: count, live: count };
+            self.runs.insert(header.run, run);
+            self.index.run_ids.insert(header.id.clone(), header.run);
+        }
+        for (offset, spec) in jobs.iter().enumerate() {
+            let no = JobNo(first.0 + offset as u64);
+            self.insert_job(no, spec, run.map(|header| header.run), seq, at);
+        }
+        // Only now, because a job may depend on one further down the list.
+        for (offset, spec) in jobs.iter().enumerate() {
+            let no = JobNo(first.0 + offset as u64);
+            for dependency in &spec.dependencies {
+                self.expect_job_mut(*dependency).dependents.push(no);
+            }
+            if spec.dependencies.is_empty() && !spec.doomed {
+                self.queue_job(no, spec.not_before, at);
+            }
+        }
+    }
+
+    fn insert_job(
+        &mut self,
+        no: JobNo,
+        spec: &Arc<JobSpec>,
+        run: Option<crate::model::RunNo>,
+        seq: Seq,
+        at: Timestamp,
+    ) {
+        self.last_job = no;
+        self.statistics.intern(spec.kind());
+        if let Some(sender) = &spec.sender {
+            self.statistics.intern(sender);
+        }
+        let unmet = u32::try_from(spec.dependencies.len()).expect("dependencies are bounded");
+        #[cfg(feature = "defects")]
+        let unmet =
+            unmet - u32::from(unmet > 1 && self.has(crate::defect::Defect::ForgetDependency));
+        let job = Job {
+            spec: spec.clone(),
+            state: JobState::Waiting { unmet },
+            run,
+            submitted_at: at,
+            attempts: 0,
+            failures: 0,
+            crashes: 0,
+            returns: 0,
+            escalated: None,
+            pinned: None,
+            rank: spec.rank,
+            ended_at: Timestamp(0),
+            broken: spec.doomed,
+            dependents: Vec::new(),
+            locality: None,
+            last: seq,
+            class: 0,
+            features: self.statistics.features(spec),
+        };
+        self.jobs.insert(no, job);
+        self.enter_class(no);
+        self.index.ids.insert(spec.id.clone(), no);
+        if let Some(key) = &spec.idempotency_key {
+            self.index.keys.insert(key.clone(), no);
+            self.keys.push_back((at, key.clone(), no));
+        }
+        self.totals.submitted += 1;
+        self.totals.live += 1;
+        self.totals.payload_bytes += spec.payload.len() as u64;
+    }
+
+    /// Ready, or waiting for its moment.
+    pub(super) fn queue_job(&mut self, no: JobNo, not_before: Timestamp, at: Timestamp) {
+        let job = self.jobs.get_mut(no).expect("events name jobs that are remembered");
+        if not_before > at {
+            job.state = JobState::Delayed { until: not_before };
+            self.index.timers.set(not_before, Timer::Delayed(no));
+            return;
+        }
+        job.state = JobState::Ready;
+        let (class, place) = (job.class, (job.rank, no));
+        self.index.classes.push(class, place);
+        self.index.dirty = true;
+    }
+
+    /// Takes the job out of whatever it waits in.
+    pub(super) fn unqueue_job(&mut self, no: JobNo) {
+        let job = self.jobs.get(no).expect("events name jobs that are remembered");
+        match &job.state {
+            JobState::Ready => self.index.classes.remove(job.class, (job.rank, no)),
+            JobState::Delayed { until } => self.index.timers.unset(*until, Timer::Delayed(no)),
+            JobState::Waiting { .. }
+            | JobState::Active(_)
+            | JobState::Completed { .. }
+            | JobState::Failed { .. }
+            | JobState::Cancelled
+            | JobState::Skipped { .. }
+            | JobState::DeadLettered { .. } => {}
+        }
+    }
+
+    pub(super) fn take_assignment(
+        &mut self,
+        no: JobNo,
+        worker: WorkerNo,
+        hedge: bool,
+        decision: &Decision,
+        seq: Seq,
+        at: Timestamp,
+    ) {
+        let token = Token::from(seq);
+        self.token_max = token;
+        self.unqueue_job(no);
+        let job = self.jobs.get_mut(no).expect("events name jobs that are remembered");
+        let mut quiet_after = self.hedging.quiet_after(job.features.kind, &self.config);
+        if decision.load_model {
+            quiet_after += decision.predicted_duration;
+        }
+        let attempt = Attempt {
+            token,
+            worker,
+            phase: Phase::Offered { since: at, quiet_at: at + quiet_after },
+            offered_at: at,
+            predicted: decision.predicted_duration,
+            hedge,
+            short: decision.predicted_duration <= self.config.prefetch_horizon,
+        };
+        self.index.timers.set(attempt.phase.deadline(), Timer::Attempt(no, token));
+        match &mut job.state {
+            JobState::Active(attempts) => attempts.push(attempt.clone()),
+            _ => {
+                job.state = JobState::Active(vec![attempt.clone()]);
+                job.attempts += 1;
+            }
+        }
+        let resources = job.spec.requirements.resources;
+        self.attach(no, &attempt, resources, at);
+
+        if hedge {
+            self.totals.hedged += 1;
+        } else {
+            self.totals.assigned += 1;
+        }
+        if decision.fallback || decision.strategy == Strategy::RoundRobin {
+            self.turn = worker;
+        }
+        if let Some(shadow) = &decision.shadow {
+            self.shadow.count(worker, shadow);
+        }
+    }
+
+    pub(super) fn escalate(&mut self, no: JobNo, priority: Priority, role: Option<Name>) {
+        self.leave_class(no);
+        let config = &self.config;
+        let job = self.jobs.get_mut(no).expect("events name jobs that are remembered");
+        job.rank += priority_bonus(config, job.priority()) - priority_bonus(config, priority);
+        job.escalated = Some(Box::new(Escalated { priority, role }));
+        job.failures = 0;
+        self.enter_class(no);
+    }
+
+    pub(super) fn pin(&mut self, no: JobNo, worker: WorkerNo) {
+        let id = self.expect_worker(worker).spec.id.clone();
+        let job = self.expect_job(no);
+        let (was_ready, place) = (job.state == JobState::Ready, (job.rank, no));
+        self.unqueue_job(no);
+        self.leave_class(no);
+        self.expect_job_mut(no).pinned = Some(id);
+        self.enter_class(no);
+        let job = self.expect_job(no);
+        let class = job.class;
+        if was_ready {
+            self.index.classes.push(class, place);
+            self.index.dirty = true;
+        } else if let JobState::Delayed { until } = job.state {
+            self.index.timers.set(until, Timer::Delayed(no));
+        }
+    }
+
+    pub(crate) fn enter_class(&mut self, no: JobNo) {
+        let requirements = self.requirements_of(self.expect_job(no));
+        let paused = !self.paused.is_empty() && self.paused.contains(&requirements.kind);
+        let kinds = &self.index.kinds;
+        let class =
+            self.index.classes.enter(&requirements, paused, |wanted| kinds.matching(wanted));
+        self.expect_job_mut(no).class = class;
+    }
+
+    /// Jobs of a class share one copy of its requirements.
+    pub(crate) fn share_requirements(&mut self, no: JobNo) {
+        let job = self.jobs.get_mut(no).expect("events name jobs that are remembered");
+        let classes = &self.index.classes;
+        if let Some(class) = classes.find(&job.spec.requirements)
+            && let Some(spec) = Arc::get_mut(&mut job.spec)
+        {
+            spec.requirements = classes.get(class).requirements.clone();
+        }
+    }
+
+    pub(super) fn leave_class(&mut self, no: JobNo) {
+        let class = self.expect_job(no).class;
+        self.index.classes.leave(class);
+    }
+
+    /// What the job requires after pinning and escalation.
+    fn requirements_of(&self, job: &Job) -> Arc<Requirements> {
+        let role = job.escalated.as_ref().and_then(|escalated| escalated.role.clone());
+        let target = match (&job.pinned, role) {
+            (Some(worker), _) => Target::Receiver(worker.clone()),
+            (None, Some(role)) => Target::Role(role),
+            (None, None) => return job.spec.requirements.clone(),
+        };
+        Arc::new(Requirements { target, ..(*job.spec.requirements).clone() })
+    }
+}

@@ -1,0 +1,62 @@
+//! Forgetting: what has ended leaves the core after a while, so memory stays bounded. The registry
+//! outside keeps the history.
+
+use crate::model::{JobNo, Timestamp, WorkerNo, WorkerStatus};
+use crate::state::State;
+
+impl State {
+    pub(super) fn forget(&mut self, at: Timestamp) {
+        while let Some((ended_at, no)) = self.ended.front().copied()
+            && (self.ended.len() as u64 > self.config.retain_jobs
+                || at.since(ended_at) > self.config.retain_for)
+        {
+            self.ended.pop_front();
+            self.forget_job(no, ended_at);
+        }
+        while let Some((taken_at, _, _)) = self.keys.front()
+            && (self.keys.len() as u64 > self.config.idempotency_max
+                || at.since(*taken_at) > self.config.idempotency_for)
+        {
+            let (_, key, no) = self.keys.pop_front().expect("it was there a line ago");
+            if self.index.keys.get(&key) == Some(&no) {
+                self.index.keys.remove(&key);
+            }
+        }
+        while let Some((gone_at, no)) = self.gone.front().copied()
+            && at.since(gone_at) > self.config.forget_workers_after
+        {
+            self.gone.pop_front();
+            self.forget_worker(no, gone_at);
+        }
+    }
+
+    /// Unless it was reopened since.
+    fn forget_job(&mut self, no: JobNo, ended_at: Timestamp) {
+        let Some(job) = self.jobs.get(no) else { return };
+        if !job.state.has_ended() || job.ended_at != ended_at {
+            return;
+        }
+        let job = self.jobs.remove(no).expect("it was there a line ago");
+        if self.index.ids.get(&job.spec.id) == Some(&no) {
+            self.index.ids.remove(&job.spec.id);
+        }
+        let Some(run_no) = job.run else { return };
+        let Some(run) = self.runs.get_mut(run_no) else { return };
+        run.remembered -= 1;
+        if run.remembered == 0 {
+            let run = self.runs.remove(run_no).expect("it was there a line ago");
+            self.index.run_ids.remove(&run.id);
+        }
+    }
+
+    /// Unless it came back since.
+    fn forget_worker(&mut self, no: WorkerNo, gone_at: Timestamp) {
+        let Some(worker) = self.workers.get(no) else { return };
+        if worker.status != WorkerStatus::Unreachable || worker.changed_at != gone_at {
+            return;
+        }
+        self.leave_kind(no);
+        let worker = self.workers.remove(no).expect("it was there a line ago");
+        self.index.worker_ids.remove(&worker.spec.id);
+    }
+}

@@ -1,0 +1,141 @@
+//! What becomes of a job whose attempt ended without a result, and of those that depend on it.
+
+use super::bounded;
+use crate::engine::Engine;
+use crate::event::{DeadReason, Event};
+use crate::model::{
+    FailureCause, Guarantee, JobNo, Micros, OnFailure, RevokeReason, Timestamp, Token,
+};
+use crate::place::choose::mix;
+use crate::state::JobState;
+
+/// Times a job may come back unstarted before it counts as hopeless.
+const RETURNS_MAX: u32 = 1_000;
+
+impl Engine {
+    /// Ends an attempt and decides what the job does next.
+    pub(super) fn fail_attempt(
+        &mut self,
+        job: JobNo,
+        token: Token,
+        cause: FailureCause,
+        error: String,
+        retry_after: Option<Micros>,
+    ) {
+        self.emit(Event::AttemptFailed { job, token, cause, error: bounded(error) });
+        // Its hedge may still bring the result, unless no attempt can.
+        let others: Vec<Token> =
+            self.state.expect_job(job).offers().iter().map(|a| a.token).collect();
+        if cause == FailureCause::Permanent {
+            self.revoke_all(job, &others, RevokeReason::GivenUp);
+        } else if !others.is_empty() {
+            return;
+        }
+        self.settle_fate(job, cause, retry_after);
+    }
+
+    fn settle_fate(&mut self, no: JobNo, cause: FailureCause, retry_after: Option<Micros>) {
+        let job = self.state.expect_job(no);
+        let config = &self.state.config;
+        let now = self.state.now;
+        if job.spec.guarantee == Guarantee::AtMostOnce || cause == FailureCause::Permanent {
+            self.emit(Event::Failed { job: no, cause });
+            self.skip_dependents(no);
+            return;
+        }
+        match cause {
+            FailureCause::WorkerLost => {
+                let poison = job.crashes >= config.max_crashes;
+                #[cfg(feature = "defects")]
+                let poison = poison && !self.has(crate::defect::Defect::CountNoCrashes);
+                if poison {
+                    self.bury(no, DeadReason::Poison);
+                } else {
+                    self.requeue(no, now);
+                }
+            }
+            FailureCause::Undelivered | FailureCause::Returned => {
+                if job.returns >= RETURNS_MAX {
+                    self.bury(no, DeadReason::RetriesUsedUp);
+                } else {
+                    self.requeue(no, now + retry_after.unwrap_or(Micros::ZERO));
+                }
+            }
+            FailureCause::Failed
+            | FailureCause::TimedOut
+            | FailureCause::Stalled
+            | FailureCause::Permanent => {
+                if job.failures <= job.spec.retry {
+                    let wait = retry_after.unwrap_or_else(|| self.backoff(no));
+                    self.requeue(no, now + wait);
+                } else {
+                    self.escalate_or_bury(no);
+                }
+            }
+        }
+    }
+
+    fn requeue(&mut self, job: JobNo, not_before: Timestamp) {
+        #[cfg(feature = "defects")]
+        if self.has(crate::defect::Defect::LoseRetry) && job.0 % 7 == 3 {
+            let never = self.state.now + Micros::from_secs(1 << 40);
+            self.emit(Event::Retried { job, not_before: never });
+            return;
+        }
+        self.emit(Event::Retried { job, not_before });
+    }
+
+    fn escalate_or_bury(&mut self, no: JobNo) {
+        let job = self.state.expect_job(no);
+        let escalation = job.spec.escalation.as_deref().filter(|_| job.escalated.is_none());
+        let Some(escalation) = escalation.cloned() else {
+            self.bury(no, DeadReason::RetriesUsedUp);
+            return;
+        };
+        let priority = escalation.priority.unwrap_or(job.spec.priority);
+        self.emit(Event::Escalated { job: no, priority, role: escalation.role });
+    }
+
+    fn bury(&mut self, job: JobNo, reason: DeadReason) {
+        self.emit(Event::DeadLettered { job, reason });
+        self.skip_dependents(job);
+    }
+
+    /// Doubles with every failure up to the cap, then takes off up to half by a hash, so that jobs
+    /// that failed together do not come back together.
+    fn backoff(&self, no: JobNo) -> Micros {
+        let config = &self.state.config;
+        let failures = self.state.expect_job(no).failures;
+        let doublings = failures.saturating_sub(1).min(32);
+        let full = config.retry_base.0.saturating_mul(1 << doublings).min(config.retry_cap.0);
+        let jitter = mix(no.0.wrapping_mul(31).wrapping_add(u64::from(failures))) % (full / 2 + 1);
+        Micros(full - jitter)
+    }
+
+    pub(super) fn revoke_all(&mut self, job: JobNo, tokens: &[Token], reason: RevokeReason) {
+        for token in tokens {
+            self.emit(Event::Revoked { job, token: *token, reason });
+        }
+    }
+
+    /// A dependency did not complete: the job is skipped, and so is what waits for it.
+    pub(super) fn skip(&mut self, job: JobNo, because: JobNo) {
+        self.emit(Event::Skipped { job, because });
+        self.skip_dependents(job);
+    }
+
+    pub(super) fn skip_dependents(&mut self, ended: JobNo) {
+        // A list instead of recursion: a chain may be as long as a run.
+        let mut causes = vec![ended];
+        while let Some(cause) = causes.pop() {
+            for dependent in self.state.expect_job(cause).dependents.clone() {
+                let Some(job) = self.state.job(dependent) else { continue };
+                let waits = matches!(job.state, JobState::Waiting { .. });
+                if waits && job.spec.on_failure == OnFailure::Skip {
+                    self.emit(Event::Skipped { job: dependent, because: cause });
+                    causes.push(dependent);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! New jobs. A submission is checked whole, then taken whole.
+
+use std::sync::Arc;
+
+use super::dag::{Resolved, critical_paths, numbers, resolve, topological};
+use crate::command::{Answer, Throttle};
+use crate::engine::Engine;
+use crate::event::{Event, RunHeader};
+use crate::model::limits::{DEPENDENCIES_MAX, LABELS_MAX, RUN_JOBS_MAX};
+use crate::model::{JobNo, JobSpec, Micros, Name, NewJob, RunId, Submission, Timestamp};
+use crate::place::backpressure::admit;
+use crate::place::predictor::{Features, size_bucket};
+use crate::place::rank::{RankTerms, rank};
+use crate::rejection::Rejection;
+
+impl Engine {
+    pub(crate) fn submit(&mut self, submission: Submission) -> Result<Answer, Rejection> {
+        let Submission { run, jobs, settled } = submission;
+        check_size(&jobs)?;
+        if let Some(known) = self.known_by_key(&jobs)? {
+            return Ok(Answer::Submitted { jobs: known, known: true, throttle: None });
+        }
+        let throttle = self.admit(&jobs)?;
+        for job in &jobs {
+            self.check_job(job)?;
+        }
+        let header = self.header(run, jobs.len())?;
+        let first = self.state.last_job.next();
+        let resolved = resolve(&self.state, &jobs, first, &settled)?;
+        let order = topological(&jobs, &resolved, first)?;
+
+        let specs = self.specs(jobs, resolved, first, &order);
+        let taken: Vec<JobNo> = numbers(first, specs.len()).collect();
+        let doomed: Vec<JobNo> =
+            taken.iter().zip(&specs).filter(|(_, spec)| spec.doomed).map(|(no, _)| *no).collect();
+        self.emit(Event::Submitted { run: header, first, jobs: specs });
+        for no in doomed {
+            self.skip(no, no);
+        }
+        Ok(Answer::Submitted { jobs: taken, known: false, throttle })
+    }
+
+    fn admit(&self, jobs: &[NewJob]) -> Result<Option<Throttle>, Rejection> {
+        #[cfg(feature = "defects")]
+        if self.has(crate::defect::Defect::IgnoreBackpressure) {
+            return Ok(None);
+        }
+        let bytes = jobs.iter().map(|job| job.payload.len() as u64).sum();
+        admit(&self.state, jobs.len() as u64, bytes)
+    }
+
+    /// The jobs that these idempotency keys stand for, if all of them do.
+    fn known_by_key(&self, jobs: &[NewJob]) -> Result<Option<Vec<JobNo>>, Rejection> {
+        #[cfg(feature = "defects")]
+        if self.has(crate::defect::Defect::ForgetIdempotencyKey) {
+            return Ok(None);
+        }
+        let known = |job: &NewJob| {
+            let key = job.idempotency_key.as_ref()?;
+            self.state.index.keys.get(key).copied()
+        };
+        let found: Vec<JobNo> = jobs.iter().map_while(known).collect();
+        if found.len() == jobs.len() {
+            return Ok(Some(found));
+        }
+        match jobs.iter().find(|job| known(job).is_some()) {
+            Some(job) => Err(Rejection::DuplicateJob { id: job.id.clone() }),
+            None => Ok(None),
+        }
+    }
+
+    fn check_job(&self, job: &NewJob) -> Result<(), Rejection> {
+        let config = &self.state.config;
+        let id = || job.id.clone();
+        if self.state.job_no(job.id.as_str()).is_some() {
+            return Err(Rejection::DuplicateJob { id: id() });
+        }
+        let (given, max) = (job.payload.len(), config.payload_bytes_max);
+        if given as u64 > max {
+            return Err(Rejection::PayloadTooLarge { job: id(), given, max });
+        }
+        if let Some(given) = job.retry
+            && given > config.max_retry
+        {
+            return Err(Rejection::RetryAboveMax { job: id(), given, max: config.max_retry });
+        }
+        if job.timeout == Some(Micros::ZERO) {
+            return Err(Rejection::ZeroTimeout { job: id() });
+        }
+        for (what, given, max) in [
+            ("dependencies", job.dependencies.len(), DEPENDENCIES_MAX),
+            ("tags", job.tags.len(), LABELS_MAX),
+            ("capabilities", job.requirements.capabilities.len(), LABELS_MAX),
+        ] {
+            if given > max {
+                return Err(Rejection::TooMany { job: id(), what, given, max });
+            }
+        }
+        Ok(())
+    }
+
+    /// A single job without a name for its run needs no record of one.
+    fn header(&self, run: Option<RunId>, jobs: usize) -> Result<Option<RunHeader>, Rejection> {
+        let number = self.state.last_run.next();
+        let id = match run {
+            Some(id) => id,
+            None if jobs == 1 => return Ok(None),
+            None => Name::fixed(&format!("run-{number}")),
+        };
+        if self.state.index.run_ids.contains_key(&id) {
+            return Err(Rejection::DuplicateRun { id });
+        }
+        Ok(Some(RunHeader { run: number, id }))
+    }
+
+    fn specs(
+        &self,
+        jobs: Vec<NewJob>,
+        resolved: Vec<Resolved>,
+        first: JobNo,
+        order: &[usize],
+    ) -> Vec<Arc<JobSpec>> {
+        let predicted: Vec<Micros> = jobs.iter().map(|job| self.expected(job)).collect();
+        let paths = (jobs.len() > 1).then(|| critical_paths(&predicted, &resolved, first, order));
+        let all = jobs.into_iter().zip(resolved).enumerate();
+        all.map(|(position, (job, resolved))| {
+            let terms = RankTerms {
+                submitted_at: self.state.now,
+                priority: job.priority,
+                predicted: predicted[position],
+                path: paths.as_ref().map(|paths| paths[position]),
+            };
+            Arc::new(self.spec(job, resolved, &terms))
+        })
+        .collect()
+    }
+
+    fn spec(&self, job: NewJob, resolved: Resolved, terms: &RankTerms) -> JobSpec {
+        let config = &self.state.config;
+        // Jobs of a class share its requirements.
+        let classes = &self.state.index.classes;
+        let requirements = match classes.find(&job.requirements) {
+            Some(class) => classes.get(class).requirements.clone(),
+            None => Arc::new(job.requirements),
+        };
+        let delayed = (job.delay > Micros::ZERO).then(|| self.state.now + job.delay);
+        JobSpec {
+            id: job.id,
+            node: job.node,
+            requirements,
+            priority: job.priority,
+            guarantee: job.guarantee,
+            on_failure: job.on_failure,
+            input_bytes: job.input_bytes.unwrap_or(job.payload.len() as u64),
+            payload: job.payload,
+            dependencies: resolved.open.into_boxed_slice(),
+            timeout: job.timeout.unwrap_or(config.job_timeout_default),
+            retry: job.retry.unwrap_or(config.retry_default),
+            sender: job.sender,
+            idempotency_key: job.idempotency_key,
+            not_before: job.not_before.max(delayed.unwrap_or(Timestamp(0))),
+            tags: job.tags.into_boxed_slice(),
+            escalation: job.escalation.map(Box::new),
+            predicted: terms.predicted,
+            rank: rank(config, terms),
+            doomed: resolved.doomed,
+        }
+    }
+
+    /// How long the job is expected to take, whoever runs it.
+    fn expected(&self, job: &NewJob) -> Micros {
+        let default = self.state.config.duration_default;
+        if !self.state.breaker.allows(self.state.now) {
+            return default;
+        }
+        let statistics = &self.state.statistics;
+        let features = Features {
+            kind: statistics.lookup(&job.requirements.kind),
+            sender: job.sender.as_ref().map_or(0, |sender| statistics.lookup(sender)),
+            size_bucket: size_bucket(job.input_bytes.unwrap_or(job.payload.len() as u64)),
+            cpu: job.requirements.resources.cpu,
+        };
+        // A failure here only costs the job its exact rank; placing it will tell of the failure.
+        let prediction = self.predictor.predict(statistics, &features, None);
+        prediction.map_or(default, |prediction| prediction.estimate)
+    }
+}
+
+fn check_size(jobs: &[NewJob]) -> Result<(), Rejection> {
+    if jobs.is_empty() {
+        return Err(Rejection::EmptySubmission);
+    }
+    if jobs.len() > RUN_JOBS_MAX {
+        return Err(Rejection::RunTooLarge { given: jobs.len(), max: RUN_JOBS_MAX });
+    }
+    Ok(())
+}

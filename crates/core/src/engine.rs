@@ -1,0 +1,296 @@
+//! The only door.
+
+use std::collections::VecDeque;
+
+use crate::command::{Answer, Command};
+use crate::effect::{Effect, effects_of};
+use crate::event::{Entry, Event};
+use crate::model::{Config, Seq, Timestamp};
+use crate::place::predictor::{Predictor, predictor};
+use crate::place::queue::Next;
+use crate::rejection::Rejection;
+use crate::snapshot::SnapshotError;
+use crate::state::State;
+use crate::verify::Mismatch;
+
+/// Assignments that one command may lead to; what is left over is placed with the next one.
+const ASSIGNMENTS_PER_COMMAND_MAX: usize = 10_000;
+
+/// The scheduler as a state machine.
+///
+/// The order of calls: [`Engine::replay`] every entry that the journal holds behind the snapshot;
+/// then any number of rounds of [`Engine::handle`] (as many commands as have come),
+/// [`Engine::take_batch`] (append it), [`Engine::durable`] (once it is), [`Engine::take_effects`]
+/// (carry them out). At [`Engine::next_deadline`] send [`Command::Tick`].
+///
+/// If an append fails, drop the engine and build it anew from the journal: what was not durable
+/// has not happened.
+#[derive(Debug)]
+pub struct Engine {
+    pub(crate) state: State,
+    pub(crate) predictor: Box<dyn Predictor>,
+    custom_predictor: bool,
+    batch: Vec<Entry>,
+    /// Effects that wait for their event to be durable.
+    pending: VecDeque<(Seq, Effect)>,
+    released: Vec<Effect>,
+    durable: Seq,
+    /// No command has been handled since the state was built.
+    fresh: bool,
+}
+
+/// What came of a command. To be told to the asker once `seq` is durable, refusals too: they may
+/// rest on facts that are not durable yet.
+#[derive(Debug)]
+pub struct Handled {
+    pub seq: Seq,
+    pub result: Result<Answer, Rejection>,
+}
+
+impl Engine {
+    pub fn new(config: Config) -> Engine {
+        let mut state = State { config, ..State::default() };
+        state.statistics.set_defaults(&state.config);
+        Engine::around(state)
+    }
+
+    /// Volatile things start afresh: every worker has its full time to be heard of.
+    pub fn restore(snapshot: &[u8]) -> Result<Engine, SnapshotError> {
+        let state = crate::snapshot::decode(snapshot)?;
+        Ok(Engine::around(state))
+    }
+
+    fn around(state: State) -> Engine {
+        let durable = state.seq;
+        Engine {
+            predictor: predictor(state.config.predictor),
+            custom_predictor: false,
+            state,
+            batch: Vec::new(),
+            pending: VecDeque::new(),
+            released: Vec::new(),
+            durable,
+            fresh: true,
+        }
+    }
+
+    pub fn snapshot(&self) -> Vec<u8> {
+        crate::snapshot::encode(self)
+    }
+
+    pub fn state_hash(&self) -> [u8; 32] {
+        *blake3::hash(&self.snapshot()).as_bytes()
+    }
+
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    pub fn last_seq(&self) -> Seq {
+        self.state.seq
+    }
+
+    /// Uses this predictor instead of the configured one.
+    pub fn set_predictor(&mut self, predictor: Box<dyn Predictor>) {
+        self.predictor = predictor;
+        self.custom_predictor = true;
+    }
+
+    /// Takes over a durable entry of the journal.
+    ///
+    /// # Panics
+    /// If it does not follow the last one, or commands have been handled already.
+    pub fn replay(&mut self, entry: &Entry) {
+        assert!(self.batch.is_empty() && self.durable == self.state.seq, "replay comes first");
+        self.take_over(entry);
+    }
+
+    /// Like [`Engine::replay`], and recomputes the decision if the entry is one.
+    pub fn verify(&mut self, entry: &Entry) -> Result<(), Mismatch> {
+        let checked = self.check_decision(entry);
+        self.take_over(entry);
+        checked
+    }
+
+    fn take_over(&mut self, entry: &Entry) {
+        self.state.apply(entry);
+        self.state.index.drifts.clear();
+        self.durable = self.state.seq;
+        self.adopt_configuration(&entry.event);
+    }
+
+    /// Decides on a wish. Its events are applied at once and wait in the batch; its effects wait
+    /// until they are durable. Time never goes back: an earlier `now` counts as the last one.
+    pub fn handle(&mut self, now: Timestamp, command: Command) -> Handled {
+        self.state.now = self.state.now.max(now);
+        if std::mem::take(&mut self.fresh) {
+            self.start_terms();
+        }
+        let result = self.decide(command);
+        self.place_jobs();
+        Handled { seq: self.state.seq, result }
+    }
+
+    pub fn take_batch(&mut self) -> Vec<Entry> {
+        std::mem::take(&mut self.batch)
+    }
+
+    /// Everything up to `seq` is durable.
+    pub fn durable(&mut self, seq: Seq) {
+        self.durable = self.durable.max(seq);
+        while let Some((at, _)) = self.pending.front()
+            && *at <= self.durable
+        {
+            let (_, effect) = self.pending.pop_front().expect("it was there a line ago");
+            self.released.push(effect);
+        }
+    }
+
+    pub fn take_effects(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.released)
+    }
+
+    /// When to send the next [`Command::Tick`].
+    pub fn next_deadline(&self) -> Option<Timestamp> {
+        let index = &self.state.index;
+        [index.timers.next(), index.look_again_at].into_iter().flatten().min()
+    }
+
+    fn decide(&mut self, command: Command) -> Result<Answer, Rejection> {
+        match command {
+            Command::Submit(submission) => self.submit(submission),
+            Command::Cancel { job, reason } => self.cancel(&job, reason),
+            Command::Retry { job } => self.retry(&job),
+            Command::Pin { job, worker } => self.pin(&job, &worker),
+            Command::Register { spec, held } => self.register(spec, &held),
+            Command::Heartbeat { worker, beat } => self.heartbeat(&worker, beat),
+            Command::Report { worker, attempt, report } => self.report(&worker, attempt, report),
+            Command::ModelLoaded { worker, model, took } => self.model_loaded(&worker, model, took),
+            Command::Drain { worker } => self.drain(&worker),
+            Command::Undrain { worker } => self.undrain(&worker),
+            Command::Leave { worker } => self.leave(&worker),
+            Command::Pause { kind } => self.pause(kind),
+            Command::Unpause { kind } => self.unpause(kind),
+            Command::Configure(config) => self.configure(*config),
+            Command::Tick => self.tick(),
+        }
+    }
+
+    /// Places every job that finds a worker, in order.
+    fn place_jobs(&mut self) {
+        let due = self.state.index.look_again_at.is_some_and(|at| at <= self.state.now);
+        if !self.state.index.dirty && !due {
+            return;
+        }
+        let mut fallback_for = None;
+        for _ in 0..ASSIGNMENTS_PER_COMMAND_MAX {
+            let now = self.state.now;
+            let next = self.state.next_decision(now, self.predictor.as_ref(), fallback_for);
+            match next {
+                Next::Nothing => return,
+                Next::Assign { job, worker, decision } => {
+                    self.close_breaker_after(decision.fallback);
+                    fallback_for = None;
+                    self.emit(Event::Assigned { job, worker, hedge: false, decision });
+                }
+                Next::PredictorFailed { job, error } => {
+                    self.predictor_failed(job, error);
+                    fallback_for = Some(job);
+                }
+            }
+        }
+        // The rest follows at once: the deadline is now.
+        self.state.index.look_again_at = Some(self.state.now);
+    }
+
+    pub(crate) fn predictor_failed(&mut self, job: crate::model::JobNo, error: String) {
+        self.emit(Event::PredictorFailed { job, error });
+        let breaker = self.state.breaker;
+        let half_open = breaker.open_until.is_some();
+        if half_open || breaker.failures >= self.state.config.fallback_threshold {
+            let until = self.state.now + self.state.config.breaker_cooldown;
+            self.emit(Event::BreakerOpened { until });
+        }
+    }
+
+    /// A prediction has succeeded: if the breaker was trying, it closes.
+    fn close_breaker_after(&mut self, fallback: bool) {
+        let breaker = self.state.breaker;
+        if !fallback && (breaker.open_until.is_some() || breaker.failures > 0) {
+            self.emit(Event::BreakerClosed);
+        }
+    }
+
+    /// Makes a fact: it is applied, put into the batch, and its effects are held.
+    pub(crate) fn emit(&mut self, event: Event) -> Seq {
+        let seq = self.state.seq.next();
+        for effect in effects_of(&self.state, seq, &event) {
+            self.pending.push_back((seq, effect));
+        }
+        let parent = self.parent_of(&event);
+        let entry = Entry { seq, at: self.state.now, parent, event };
+        self.state.apply(&entry);
+        self.adopt_configuration(&entry.event);
+        self.batch.push(entry);
+        self.emit_drifts();
+        seq
+    }
+
+    /// Repeats an effect whose event may be long durable.
+    pub(crate) fn repeat(&mut self, effect: Effect) {
+        self.pending.push_back((self.state.seq, effect));
+        self.durable(self.durable);
+    }
+
+    fn emit_drifts(&mut self) {
+        while let Some(drift) = self.state.index.drifts.pop() {
+            if let Some(kind) = self.state.statistics.name(drift.kind).cloned() {
+                let (error_percent, usual_percent) = (drift.error_percent, drift.usual_percent);
+                self.emit(Event::DriftDetected { kind, error_percent, usual_percent });
+            }
+        }
+    }
+
+    fn parent_of(&self, event: &Event) -> Option<Seq> {
+        if let Some(job) = event.job() {
+            return self.state.job(job).map(|job| job.last);
+        }
+        event.worker().and_then(|worker| self.state.worker(worker)).map(|worker| worker.last)
+    }
+
+    fn adopt_configuration(&mut self, event: &Event) {
+        if let Event::Configured { config, .. } = event
+            && !self.custom_predictor
+        {
+            self.predictor = predictor(config.predictor);
+        }
+    }
+
+    /// After a restart everybody has a fresh term: the time that the scheduler was away is nobody's
+    /// fault.
+    fn start_terms(&mut self) {
+        let now = self.state.now;
+        let workers: Vec<_> = self.state.workers.keys().collect();
+        for no in workers {
+            self.heard_of(no);
+        }
+        let grace = self.state.config.heartbeat_interval.times(2);
+        self.state.index.timers.postpone_attempts(now + grace);
+        #[cfg(feature = "defects")]
+        if self.has(crate::defect::Defect::SnapshotForgetsTimers) {
+            self.state.index.timers.clear();
+        }
+    }
+
+    /// Is this known bug switched on?
+    #[cfg(feature = "defects")]
+    pub(crate) fn has(&self, defect: crate::defect::Defect) -> bool {
+        self.state.has(defect)
+    }
+
+    /// Switches a known bug on, to show that the simulator catches it.
+    #[cfg(feature = "defects")]
+    pub fn plant(&mut self, defect: crate::defect::Defect) {
+        self.state.defect = Some(defect);
+    }
+}

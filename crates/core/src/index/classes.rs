@@ -1,0 +1,290 @@
+//! Ready jobs, by what they require.
+//!
+//! Jobs with equal requirements form a class and wait in one ordered set. The heads of all classes
+//! that may find a worker are listed by rank. A class that found none is parked, and wakes when a
+//! worker that it could use gains capacity; so a blocked job is not looked at again and again,
+//! however many wait.
+
+use std::collections::BTreeSet;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use super::FixedMap;
+use crate::model::{JobNo, Requirements, Target};
+
+/// Classes kept without jobs, in case more of their kind come.
+const EMPTY_CLASSES_MAX: usize = 10_000;
+
+/// A job's place in the order: lower goes first.
+pub(crate) type Place = (i64, JobNo);
+
+#[derive(Debug)]
+pub(crate) struct Class {
+    pub(crate) requirements: Arc<Requirements>,
+    pub(crate) ready: BTreeSet<Place>,
+    /// Kinds of workers that could run it.
+    pub(crate) kinds: Vec<u32>,
+    /// Jobs that belong to it, ready or not.
+    jobs: usize,
+    parked: Option<Place>,
+    listed: Option<Place>,
+    pub(crate) paused: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Classes {
+    by_requirements: FixedMap<Arc<Requirements>, u32>,
+    slots: Vec<Option<Class>>,
+    free: Vec<u32>,
+    empty: usize,
+    /// The heads of all classes that are neither parked nor paused.
+    open: BTreeSet<(Place, u32)>,
+    /// Parked classes by the kind of worker that could wake them.
+    parked_by_kind: Vec<BTreeSet<(Place, u32)>>,
+    parked_by_receiver: FixedMap<crate::model::WorkerId, BTreeSet<(Place, u32)>>,
+}
+
+impl Classes {
+    pub(crate) fn get(&self, class: u32) -> &Class {
+        self.slots[class as usize].as_ref().expect("jobs name classes that exist")
+    }
+
+    fn get_mut(&mut self, class: u32) -> &mut Class {
+        self.slots[class as usize].as_mut().expect("jobs name classes that exist")
+    }
+
+    pub(crate) fn find(&self, requirements: &Requirements) -> Option<u32> {
+        self.by_requirements.get(requirements).copied()
+    }
+
+    /// Adds a job to its class, which is made if it is new; `matching` names the kinds for it.
+    pub(crate) fn enter(
+        &mut self,
+        requirements: &Arc<Requirements>,
+        paused: bool,
+        matching: impl FnOnce(&Requirements) -> Vec<u32>,
+    ) -> u32 {
+        if let Some(class) = self.find(requirements) {
+            let entry = self.get_mut(class);
+            entry.jobs += 1;
+            if entry.jobs == 1 {
+                self.empty -= 1;
+            }
+            return class;
+        }
+        let kinds = matching(requirements);
+        let class = Class {
+            requirements: requirements.clone(),
+            ready: BTreeSet::new(),
+            kinds,
+            jobs: 1,
+            parked: None,
+            listed: None,
+            paused,
+        };
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            u32::try_from(self.slots.len() - 1).expect("classes are fewer than jobs_max")
+        });
+        self.slots[number as usize] = Some(class);
+        self.by_requirements.insert(requirements.clone(), number);
+        number
+    }
+
+    pub(crate) fn leave(&mut self, class: u32) {
+        let entry = self.get_mut(class);
+        entry.jobs -= 1;
+        if entry.jobs > 0 {
+            return;
+        }
+        self.empty += 1;
+        if self.empty > EMPTY_CLASSES_MAX {
+            self.drop_empty();
+        }
+    }
+
+    fn drop_empty(&mut self) {
+        for number in 0..self.slots.len() {
+            if self.slots[number].as_ref().is_some_and(|class| class.jobs == 0) {
+                let class = self.slots[number].take().expect("it was there a line ago");
+                self.by_requirements.remove(&class.requirements);
+                self.free.push(number as u32);
+            }
+        }
+        self.empty = 0;
+    }
+
+    pub(crate) fn push(&mut self, class: u32, place: Place) {
+        self.get_mut(class).ready.insert(place);
+        self.relist(class);
+    }
+
+    pub(crate) fn remove(&mut self, class: u32, place: Place) {
+        self.get_mut(class).ready.remove(&place);
+        self.relist(class);
+    }
+
+    /// The first open class, and the job at its head.
+    pub(crate) fn first_open(&self) -> Option<(Place, u32)> {
+        self.open.first().copied()
+    }
+
+    /// The first open class whose head comes after `place`.
+    pub(crate) fn open_behind(&self, place: Place) -> Option<(Place, u32)> {
+        let behind = (Bound::Excluded((place, u32::MAX)), Bound::Unbounded);
+        self.open.range(behind).next().copied()
+    }
+
+    pub(crate) fn set_paused(&mut self, kind: &crate::model::Name, paused: bool) {
+        for number in 0..self.slots.len() as u32 {
+            let Some(class) = self.slots[number as usize].as_mut() else { continue };
+            if class.requirements.kind == *kind {
+                class.paused = paused;
+                self.relist(number);
+            }
+        }
+    }
+
+    /// No worker can take the head of this class now.
+    pub(crate) fn park(&mut self, class: u32) {
+        let entry = self.get_mut(class);
+        entry.parked = entry.ready.first().copied();
+        if let Some(place) = entry.parked {
+            self.put_aside(class, place);
+        }
+        self.relist(class);
+    }
+
+    pub(crate) fn unpark(&mut self, class: u32) {
+        if let Some(place) = self.get_mut(class).parked.take() {
+            self.take_back(class, place);
+            self.relist(class);
+        }
+    }
+
+    pub(crate) fn unpark_all(&mut self) {
+        for number in 0..self.slots.len() as u32 {
+            if self.slots[number as usize].is_some() {
+                self.unpark(number);
+            }
+        }
+    }
+
+    /// Parked classes that a worker of this kind and id could serve, in order of their heads.
+    pub(crate) fn parked_for<'a>(
+        &'a self,
+        kind: u32,
+        id: &crate::model::WorkerId,
+    ) -> impl Iterator<Item = u32> + 'a {
+        let by_kind = self.parked_by_kind.get(kind as usize).into_iter().flatten();
+        let by_receiver = self.parked_by_receiver.get(id).into_iter().flatten();
+        MergedPlaces { left: by_kind.peekable(), right: by_receiver.peekable() }
+    }
+
+    /// A kind of worker has appeared: which classes can use it?
+    pub(crate) fn add_kind(&mut self, kind: u32, serves: impl Fn(&Requirements) -> bool) {
+        for number in 0..self.slots.len() as u32 {
+            let Some(class) = self.slots[number as usize].as_ref() else { continue };
+            if class.kinds.contains(&kind) || !serves(&class.requirements) {
+                continue;
+            }
+            self.unpark(number);
+            self.get_mut(number).kinds.push(kind);
+            self.get_mut(number).kinds.sort_unstable();
+        }
+    }
+
+    pub(crate) fn remove_kind(&mut self, kind: u32) {
+        for number in 0..self.slots.len() as u32 {
+            let Some(class) = self.slots[number as usize].as_ref() else { continue };
+            if class.kinds.contains(&kind) {
+                self.unpark(number);
+                self.get_mut(number).kinds.retain(|other| *other != kind);
+            }
+        }
+    }
+
+    /// Keeps the lists in step with the head of a class.
+    fn relist(&mut self, number: u32) {
+        let class = self.get_mut(number);
+        let head = class.ready.first().copied();
+        if let Some(parked) = class.parked
+            && Some(parked) != head
+        {
+            class.parked = head;
+            self.take_back(number, parked);
+            if let Some(place) = head {
+                self.put_aside(number, place);
+            }
+        }
+        let class = self.get_mut(number);
+        let wanted = if class.paused || class.parked.is_some() { None } else { head };
+        let listed = std::mem::replace(&mut class.listed, wanted);
+        if listed == wanted {
+            return;
+        }
+        if let Some(place) = listed {
+            self.open.remove(&(place, number));
+        }
+        if let Some(place) = wanted {
+            self.open.insert((place, number));
+        }
+    }
+
+    fn put_aside(&mut self, number: u32, place: Place) {
+        let class = self.slots[number as usize].as_ref().expect("jobs name classes that exist");
+        if let Target::Receiver(id) = &class.requirements.target {
+            self.parked_by_receiver.entry(id.clone()).or_default().insert((place, number));
+            return;
+        }
+        for kind in &class.kinds {
+            let kind = *kind as usize;
+            if self.parked_by_kind.len() <= kind {
+                self.parked_by_kind.resize_with(kind + 1, BTreeSet::new);
+            }
+            self.parked_by_kind[kind].insert((place, number));
+        }
+    }
+
+    fn take_back(&mut self, number: u32, place: Place) {
+        let class = self.slots[number as usize].as_ref().expect("jobs name classes that exist");
+        if let Target::Receiver(id) = &class.requirements.target {
+            if let Some(set) = self.parked_by_receiver.get_mut(id) {
+                set.remove(&(place, number));
+                if set.is_empty() {
+                    self.parked_by_receiver.remove(id);
+                }
+            }
+            return;
+        }
+        for kind in &class.kinds {
+            if let Some(set) = self.parked_by_kind.get_mut(*kind as usize) {
+                set.remove(&(place, number));
+            }
+        }
+    }
+}
+
+/// Two ordered sets, walked as one.
+struct MergedPlaces<L: Iterator, R: Iterator> {
+    left: std::iter::Peekable<L>,
+    right: std::iter::Peekable<R>,
+}
+
+impl<'a, L, R> Iterator for MergedPlaces<L, R>
+where
+    L: Iterator<Item = &'a (Place, u32)>,
+    R: Iterator<Item = &'a (Place, u32)>,
+{
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        let left_first = match (self.left.peek(), self.right.peek()) {
+            (Some(left), Some(right)) => left <= right,
+            (Some(_), None) => true,
+            (None, _) => false,
+        };
+        let next = if left_first { self.left.next() } else { self.right.next() };
+        next.map(|(_, class)| *class)
+    }
+}

@@ -1,0 +1,176 @@
+//! Workers, grouped by what they can do.
+//!
+//! Workers of one kind are equal but for their load, so the best of a kind is the first of an
+//! ordered set, and a decision costs as much as there are kinds, not workers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::model::{JobNo, Name, Requirements, Resources, Target, Timestamp, Token, WorkerNo};
+use crate::state::Worker;
+
+/// What makes two workers equal.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct KindKey {
+    pub(crate) class: Name,
+    pub(crate) roles: Box<[Name]>,
+    pub(crate) capabilities: Box<[Name]>,
+    pub(crate) models: Vec<Name>,
+    pub(crate) loads_models: bool,
+    pub(crate) resources: Resources,
+}
+
+/// How a worker with room stands among its equals: the least comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct FreeKey {
+    /// It has no free slot, only room to prefetch.
+    pub(crate) prefetch: bool,
+    pub(crate) load_permille: u32,
+    pub(crate) busy: u64,
+    pub(crate) worker: WorkerNo,
+}
+
+#[derive(Debug)]
+pub(crate) struct Kind {
+    pub(crate) key: KindKey,
+    /// The number that predictions know its class by.
+    pub(crate) class: u32,
+    pub(crate) workers: usize,
+    /// Those with room, best first.
+    pub(crate) free: BTreeSet<FreeKey>,
+    /// The same, by number: for taking turns.
+    pub(crate) turn: BTreeSet<WorkerNo>,
+    /// When the attempts at hand are expected to end.
+    pub(crate) ends: BTreeSet<(Timestamp, JobNo, Token)>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Kinds {
+    by_key: BTreeMap<KindKey, u32>,
+    slots: Vec<Option<Kind>>,
+    free: Vec<u32>,
+}
+
+impl Kinds {
+    pub(crate) fn get(&self, kind: u32) -> &Kind {
+        self.slots[kind as usize].as_ref().expect("workers name kinds that exist")
+    }
+
+    pub(crate) fn get_mut(&mut self, kind: u32) -> &mut Kind {
+        self.slots[kind as usize].as_mut().expect("workers name kinds that exist")
+    }
+
+    /// Adds a worker to its kind; true if the kind is new.
+    pub(crate) fn enter(&mut self, key: KindKey, class: u32) -> (u32, bool) {
+        if let Some(kind) = self.by_key.get(&key).copied() {
+            self.get_mut(kind).workers += 1;
+            return (kind, false);
+        }
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            u32::try_from(self.slots.len() - 1).expect("kinds are fewer than workers")
+        });
+        self.by_key.insert(key.clone(), number);
+        self.slots[number as usize] = Some(Kind {
+            key,
+            class,
+            workers: 1,
+            free: BTreeSet::new(),
+            turn: BTreeSet::new(),
+            ends: BTreeSet::new(),
+        });
+        (number, true)
+    }
+
+    /// Takes a worker out of its kind; true if that was its last.
+    pub(crate) fn leave(&mut self, kind: u32) -> bool {
+        let entry = self.get_mut(kind);
+        entry.workers -= 1;
+        if entry.workers > 0 {
+            return false;
+        }
+        let gone = self.slots[kind as usize].take().expect("it was there a line ago");
+        self.by_key.remove(&gone.key);
+        self.free.push(kind);
+        true
+    }
+
+    pub(crate) fn matching(&self, requirements: &Requirements) -> Vec<u32> {
+        let all = self.slots.iter().enumerate();
+        all.filter(|(_, kind)| kind.as_ref().is_some_and(|k| k.key.serves(requirements)))
+            .map(|(number, _)| number as u32)
+            .collect()
+    }
+}
+
+impl KindKey {
+    pub(crate) fn of(worker: &Worker) -> KindKey {
+        KindKey {
+            class: worker.spec.class.clone(),
+            roles: worker.spec.roles.clone(),
+            capabilities: worker.spec.capabilities.clone(),
+            models: worker.models.clone(),
+            loads_models: worker.spec.loads_models,
+            resources: worker.spec.resources,
+        }
+    }
+
+    /// Could a worker of this kind, if it were idle, run such a job?
+    pub(crate) fn serves(&self, wanted: &Requirements) -> bool {
+        self.lacks(wanted).is_none()
+    }
+
+    /// The first thing that it does not have.
+    pub(crate) fn lacks(&self, wanted: &Requirements) -> Option<Lack> {
+        if let Target::Role(role) = &wanted.target
+            && self.roles.binary_search(role).is_err()
+        {
+            return Some(Lack::Role(role.clone()));
+        }
+        let missing = |name: &&Name| self.capabilities.binary_search(name).is_err();
+        if let Some(capability) = wanted.capabilities.iter().find(missing) {
+            return Some(Lack::Capability(capability.clone()));
+        }
+        if let Some(model) = &wanted.model
+            && !self.loads_models
+            && self.models.binary_search(model).is_err()
+        {
+            return Some(Lack::Model(model.clone()));
+        }
+        if self.resources.cpu != 0 && wanted.resources.cpu > self.resources.cpu {
+            return Some(Lack::Cpu { wanted: wanted.resources.cpu, has: self.resources.cpu });
+        }
+        if self.resources.memory != 0 && wanted.resources.memory > self.resources.memory {
+            let (wanted, has) = (wanted.resources.memory, self.resources.memory);
+            return Some(Lack::Memory { wanted, has });
+        }
+        None
+    }
+}
+
+/// What keeps a worker from ever running a job.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Lack {
+    Receiver(Name),
+    Role(Name),
+    Capability(Name),
+    Model(Name),
+    Cpu { wanted: u32, has: u32 },
+    Memory { wanted: u64, has: u64 },
+}
+
+impl std::fmt::Display for Lack {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Lack::Receiver(id) => write!(f, "it is not the receiver {id}"),
+            Lack::Role(role) => write!(f, "it lacks the role {role}"),
+            Lack::Capability(capability) => write!(f, "it lacks the capability {capability}"),
+            Lack::Model(model) => write!(f, "it does not have the model {model} and loads none"),
+            Lack::Cpu { wanted, has } => {
+                write!(f, "it has {has} millicores of the {wanted} required")
+            }
+            Lack::Memory { wanted, has } => {
+                write!(f, "it has {has} bytes of memory of the {wanted} required")
+            }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! What makes decisions cheap: derived from the facts of the state, never stored.
+
+pub(crate) mod classes;
+pub(crate) mod kinds;
+pub(crate) mod timers;
+
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+use crate::model::{JobNo, Name, WorkerNo};
+
+/// A map for look-ups only: its order means nothing, so it is never walked.
+pub(crate) type FixedMap<K, V> = HashMap<K, V, FxBuildHasher>;
+
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    pub(crate) ids: FixedMap<Name, JobNo>,
+    pub(crate) run_ids: FixedMap<Name, crate::model::RunNo>,
+    pub(crate) worker_ids: FixedMap<Name, WorkerNo>,
+    pub(crate) keys: FixedMap<Name, JobNo>,
+    pub(crate) classes: classes::Classes,
+    pub(crate) kinds: kinds::Kinds,
+    pub(crate) timers: timers::Timers,
+    /// Workers that gained capacity since jobs were last placed.
+    pub(crate) wakes: Vec<WorkerNo>,
+    /// Drifts that apply has noticed; decide makes events of them.
+    pub(crate) drifts: Vec<crate::place::predictor::Drift>,
+    /// Something has changed that may let a job be placed.
+    pub(crate) dirty: bool,
+    /// When a job that was passed over for a busy worker should be looked at again.
+    pub(crate) look_again_at: Option<crate::model::Timestamp>,
+}

@@ -1,0 +1,60 @@
+//! When the supervisor must look at what.
+
+use std::collections::BTreeSet;
+
+use crate::model::{JobNo, Timestamp, Token, WorkerNo};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Timer {
+    /// A worker has not been heard of.
+    Worker(WorkerNo),
+    /// A job's backoff or delay is over.
+    Delayed(JobNo),
+    /// An attempt is quiet, late or stalled.
+    Attempt(JobNo, Token),
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Timers {
+    set: BTreeSet<(Timestamp, Timer)>,
+}
+
+impl Timers {
+    pub(crate) fn set(&mut self, at: Timestamp, timer: Timer) {
+        self.set.insert((at, timer));
+    }
+
+    pub(crate) fn unset(&mut self, at: Timestamp, timer: Timer) {
+        self.set.remove(&(at, timer));
+    }
+
+    /// No attempt is looked at before this moment.
+    pub(crate) fn postpone_attempts(&mut self, until: Timestamp) {
+        let early: Vec<_> = self.set.iter().take_while(|(at, _)| *at < until).copied().collect();
+        for (at, timer) in early {
+            if let Timer::Attempt(..) = timer {
+                self.set.remove(&(at, timer));
+                self.set.insert((until, timer));
+            }
+        }
+    }
+
+    #[cfg(feature = "defects")]
+    pub(crate) fn clear(&mut self) {
+        self.set.clear();
+    }
+
+    pub(crate) fn next(&self) -> Option<Timestamp> {
+        self.set.first().map(|(at, _)| *at)
+    }
+
+    /// Takes the first timer that is due.
+    pub(crate) fn due(&mut self, now: Timestamp) -> Option<Timer> {
+        let (at, timer) = *self.set.first()?;
+        if at > now {
+            return None;
+        }
+        self.set.pop_first();
+        Some(timer)
+    }
+}

@@ -1,0 +1,201 @@
+//! Workers that could take a job now, with what the choice among them depends on.
+
+use smallvec::SmallVec;
+
+use super::availability::{decayed, load_permille};
+use super::predictor::{Prediction, Predictor, PredictorError};
+use super::score::score;
+use crate::event::Score;
+use crate::model::{JobNo, Micros, Target, Timestamp, WorkerNo};
+use crate::state::{Job, State, Worker};
+
+/// How many of each kind are looked at: the others of the kind are no better.
+const PER_KIND: usize = 4;
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Candidate {
+    pub(crate) worker: WorkerNo,
+    pub(crate) prefetch: bool,
+    pub(crate) wait: Micros,
+    /// Model loading included.
+    pub(crate) duration: Micros,
+    pub(crate) confidence_percent: u8,
+    pub(crate) cold: bool,
+    pub(crate) load_permille: u32,
+    pub(crate) busy: Micros,
+    pub(crate) score: Score,
+}
+
+impl Candidate {
+    pub(crate) fn finish(&self) -> Micros {
+        self.wait + self.duration
+    }
+}
+
+/// What a kind of worker is expected to need for the job.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Outlook {
+    pub(crate) kind: u32,
+    pub(crate) duration: Micros,
+    confidence_percent: u8,
+    cold: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Candidates {
+    pub(crate) list: SmallVec<[Candidate; 8]>,
+    pub(crate) outlooks: SmallVec<[Outlook; 4]>,
+    /// Workers with room that lacked cpu or memory.
+    pub(crate) unfit: usize,
+}
+
+pub(crate) struct Wanted<'a> {
+    pub(crate) no: JobNo,
+    pub(crate) job: &'a Job,
+    pub(crate) now: Timestamp,
+    /// A hedge must go elsewhere.
+    pub(crate) except: Option<WorkerNo>,
+    /// None while the breaker is open: every duration is the default.
+    pub(crate) predictor: Option<&'a dyn Predictor>,
+}
+
+impl State {
+    pub(crate) fn candidates(&self, wanted: &Wanted<'_>) -> Result<Candidates, PredictorError> {
+        let mut found = Candidates::default();
+        let class = self.index.classes.get(wanted.job.class);
+        if let Target::Receiver(id) = &class.requirements.target {
+            self.receiver_candidate(wanted, id, &mut found)?;
+        } else {
+            for kind in &class.kinds {
+                self.candidates_of_kind(wanted, *kind, &mut found)?;
+            }
+        }
+        let finish_max = found.list.iter().map(Candidate::finish).max().unwrap_or(Micros::ZERO);
+        let priority = wanted.job.priority();
+        for candidate in &mut found.list {
+            candidate.score = score(
+                self.config.weights,
+                candidate.finish(),
+                finish_max,
+                candidate.load_permille,
+                priority,
+            );
+        }
+        Ok(found)
+    }
+
+    fn receiver_candidate(
+        &self,
+        wanted: &Wanted<'_>,
+        id: &crate::model::WorkerId,
+        found: &mut Candidates,
+    ) -> Result<(), PredictorError> {
+        let Some(no) = self.worker_no(id.as_str()) else { return Ok(()) };
+        let worker = self.expect_worker(no);
+        let requirements = &self.index.classes.get(wanted.job.class).requirements;
+        if worker.listed.is_none()
+            || wanted.except == Some(no)
+            || !self.index.kinds.get(worker.kind).key.serves(requirements)
+        {
+            return Ok(());
+        }
+        if !worker.fits(requirements.resources) {
+            found.unfit += 1;
+            return Ok(());
+        }
+        let outlook = self.outlook(wanted, worker.kind)?;
+        found.list.push(self.candidate(wanted, no, worker, outlook));
+        Ok(())
+    }
+
+    fn candidates_of_kind(
+        &self,
+        wanted: &Wanted<'_>,
+        kind: u32,
+        found: &mut Candidates,
+    ) -> Result<(), PredictorError> {
+        let entry = self.index.kinds.get(kind);
+        if entry.free.is_empty() && entry.ends.is_empty() {
+            return Ok(());
+        }
+        let outlook = self.outlook(wanted, kind)?;
+        found.outlooks.push(outlook);
+        let resources = wanted.job.spec.requirements.resources;
+        let mut taken = 0;
+        for key in &entry.free {
+            let worker = self.expect_worker(key.worker);
+            if wanted.except == Some(key.worker) {
+                continue;
+            }
+            if !worker.fits(resources) {
+                found.unfit += 1;
+                continue;
+            }
+            found.list.push(self.candidate(wanted, key.worker, worker, outlook));
+            taken += 1;
+            if taken == PER_KIND {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn candidate(
+        &self,
+        wanted: &Wanted<'_>,
+        no: WorkerNo,
+        worker: &Worker,
+        outlook: Outlook,
+    ) -> Candidate {
+        let gone_after = self.config.unreachable_after;
+        let prefetch = worker.listed.is_some_and(|key| key.prefetch);
+        let foreign = decayed(worker.foreign_queue, worker.beat_at, wanted.now, gone_after);
+        let mut wait = outlook.duration.times(u64::from(foreign));
+        if prefetch {
+            wait += self.config.prefetch_horizon;
+        }
+        Candidate {
+            worker: no,
+            prefetch,
+            wait,
+            duration: outlook.duration,
+            confidence_percent: outlook.confidence_percent,
+            cold: outlook.cold,
+            load_permille: load_permille(worker, wanted.now, gone_after),
+            busy: worker.busy,
+            score: Score::default(),
+        }
+    }
+
+    pub(crate) fn outlook(
+        &self,
+        wanted: &Wanted<'_>,
+        kind: u32,
+    ) -> Result<Outlook, PredictorError> {
+        let entry = self.index.kinds.get(kind);
+        let prediction = match wanted.predictor {
+            Some(predictor) => {
+                predictor.predict(&self.statistics, &wanted.job.features, Some(entry.class))?
+            }
+            None => Prediction {
+                estimate: self.config.duration_default,
+                confidence_percent: 0,
+                samples: 0,
+            },
+        };
+        let model = wanted.job.spec.requirements.model.as_ref();
+        let cold = model.is_some_and(|model| entry.key.models.binary_search(model).is_err());
+        let loading = match model {
+            Some(model) if cold => {
+                self.model_loads.get(model).copied().unwrap_or(self.config.model_load_default)
+            }
+            _ => Micros::ZERO,
+        };
+        Ok(Outlook {
+            kind,
+            duration: prediction.estimate + loading,
+            confidence_percent: prediction.confidence_percent,
+            cold,
+        })
+    }
+}

@@ -1,0 +1,309 @@
+//! The choice of a worker for one job.
+
+use std::ops::Bound;
+
+use smallvec::SmallVec;
+
+use super::candidates::{Candidate, Candidates, Wanted};
+use super::predictor::PredictorError;
+use crate::event::{Decision, Loser, Reason, Shadow};
+use crate::model::limits::LOSERS_MAX;
+use crate::model::{Micros, Strategy, Timestamp, WorkerNo};
+use crate::state::State;
+
+pub(crate) enum Choice {
+    /// No worker that could run it has room.
+    Nobody,
+    /// A busy worker of this kind is expected to finish it sooner than any free one.
+    Hold {
+        kind: u32,
+        until: Timestamp,
+    },
+    Worker {
+        worker: WorkerNo,
+        decision: Box<Decision>,
+    },
+}
+
+/// Jobs passed over so far, by the kind of worker that they wait for.
+#[derive(Debug, Default)]
+pub(crate) struct Reserved {
+    kinds: SmallVec<[(u32, usize); 4]>,
+    pub(crate) count: usize,
+}
+
+impl Reserved {
+    pub(crate) fn add(&mut self, kind: u32) {
+        self.count += 1;
+        match self.kinds.iter_mut().find(|(other, _)| *other == kind) {
+            Some((_, count)) => *count += 1,
+            None => self.kinds.push((kind, 1)),
+        }
+    }
+
+    fn of(&self, kind: u32) -> usize {
+        self.kinds.iter().find(|(other, _)| *other == kind).map_or(0, |(_, count)| *count)
+    }
+}
+
+impl State {
+    /// `fallback`: the predictor has failed for this job, so round-robin stands in.
+    pub(crate) fn choose(
+        &self,
+        wanted: &Wanted<'_>,
+        fallback: bool,
+        reserved: &Reserved,
+    ) -> Result<Choice, PredictorError> {
+        let strategy = if fallback { Strategy::RoundRobin } else { self.config.strategy };
+        let found = self.candidates(wanted)?;
+        if found.list.is_empty() {
+            return Ok(Choice::Nobody);
+        }
+        if strategy == Strategy::Predictive
+            && wanted.except.is_none()
+            && let Some((kind, until)) = self.worth_waiting_for(wanted, &found, reserved)
+        {
+            return Ok(Choice::Hold { kind, until });
+        }
+        let (chosen, reason) = self.pick(strategy, wanted, &found)?;
+        let decision = Decision {
+            strategy,
+            fallback,
+            score: chosen.score,
+            predicted_wait: chosen.wait,
+            predicted_duration: chosen.duration,
+            confidence_percent: chosen.confidence_percent,
+            load_model: chosen.cold,
+            reason: if wanted.except.is_some() { Reason::Hedge } else { reason },
+            losers: losers(&found, chosen.worker),
+            shadow: self.shadow_choice(wanted, &found, &chosen)?,
+        };
+        Ok(Choice::Worker { worker: chosen.worker, decision: Box::new(decision) })
+    }
+
+    fn pick(
+        &self,
+        strategy: Strategy,
+        wanted: &Wanted<'_>,
+        found: &Candidates,
+    ) -> Result<(Candidate, Reason), PredictorError> {
+        if let [only] = found.list.as_slice() {
+            return Ok((*only, self.only_reason(wanted, found, only)));
+        }
+        match strategy {
+            #[cfg(feature = "defects")]
+            Strategy::Predictive if self.has(crate::defect::Defect::UnstableOrder) => {
+                use std::sync::atomic::{AtomicUsize, Ordering};
+                static NOT_STATE: AtomicUsize = AtomicUsize::new(0);
+                let any = NOT_STATE.fetch_add(1, Ordering::Relaxed) % found.list.len();
+                Ok((found.list[any], Reason::PredictedBest))
+            }
+            Strategy::Predictive => Ok(self.best_score(found)),
+            Strategy::LeastLoaded => Ok(self.least_loaded(found)),
+            Strategy::Affinity => {
+                let near = self.nearest(wanted, found);
+                Ok(near.unwrap_or_else(|| self.least_loaded(found)))
+            }
+            Strategy::RoundRobin => {
+                Ok((self.next_in_turn(wanted, found, self.turn)?, Reason::NextInTurn))
+            }
+            Strategy::Random => {
+                let start = stable_start(wanted, self.last_worker);
+                Ok((self.next_in_turn(wanted, found, start)?, Reason::StableHash))
+            }
+        }
+    }
+
+    fn only_reason(&self, wanted: &Wanted<'_>, found: &Candidates, only: &Candidate) -> Reason {
+        if found.unfit == 0 {
+            return Reason::OnlyWorker;
+        }
+        let free = self.expect_worker(only.worker).free();
+        let required = wanted.job.spec.requirements.resources;
+        Reason::ResourceFit {
+            free_cpu: free.cpu,
+            required_cpu: required.cpu,
+            free_memory: free.memory,
+            required_memory: required.memory,
+        }
+    }
+
+    fn best_score(&self, found: &Candidates) -> (Candidate, Reason) {
+        let best = found.list.iter().min_by_key(|c| order_by_score(c)).expect("not empty");
+        let sooner = found.list.iter().any(|other| other.finish() > best.finish());
+        let reason = if sooner {
+            Reason::PredictedBest
+        } else {
+            Reason::LeastLoaded { depth: self.depth(best.worker) }
+        };
+        (*best, reason)
+    }
+
+    fn least_loaded(&self, found: &Candidates) -> (Candidate, Reason) {
+        let order = |c: &&Candidate| (c.prefetch, c.load_permille, c.cold, c.busy, c.worker);
+        let best = found.list.iter().min_by_key(order).expect("not empty");
+        (*best, Reason::LeastLoaded { depth: self.depth(best.worker) })
+    }
+
+    fn depth(&self, worker: WorkerNo) -> u32 {
+        u32::try_from(self.expect_worker(worker).held.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The worker that has the job's data, ran its like before, or stands in the same zone.
+    fn nearest(&self, wanted: &Wanted<'_>, found: &Candidates) -> Option<(Candidate, Reason)> {
+        let features = &wanted.job.features;
+        let before = self.last_runs.get(&(features.kind, features.sender)).copied();
+        for (near, reason) in
+            [(wanted.job.locality, Reason::DataLocality), (before, Reason::PreviouslyExecuted)]
+        {
+            let Some(no) = near else { continue };
+            if let Some(candidate) = self.candidate_at(wanted, no).ok().flatten() {
+                return Some((candidate, reason));
+            }
+        }
+        let zone = self.workers.get(wanted.job.locality?)?.spec.zone.as_ref()?;
+        let same_zone =
+            |c: &&Candidate| self.expect_worker(c.worker).spec.zone.as_ref() == Some(zone);
+        let best = found.list.iter().filter(same_zone).min_by_key(|c| order_by_score(c))?;
+        Some((*best, Reason::SameZone))
+    }
+
+    /// The first worker with room after `turn`, in order of their numbers.
+    fn next_in_turn(
+        &self,
+        wanted: &Wanted<'_>,
+        found: &Candidates,
+        turn: WorkerNo,
+    ) -> Result<Candidate, PredictorError> {
+        for prefetch in [false, true] {
+            let after = (Bound::Excluded(turn), Bound::Unbounded);
+            let around = (Bound::Unbounded, Bound::Included(turn));
+            for range in [after, around] {
+                if let Some(no) = self.first_with_room(wanted, found, range, prefetch)
+                    && let Some(candidate) = self.candidate_at(wanted, no)?
+                {
+                    return Ok(candidate);
+                }
+            }
+        }
+        // Only a receiver is in no kind's list: it is the one candidate there is.
+        Ok(found.list[0])
+    }
+
+    fn first_with_room(
+        &self,
+        wanted: &Wanted<'_>,
+        found: &Candidates,
+        range: (Bound<WorkerNo>, Bound<WorkerNo>),
+        prefetch: bool,
+    ) -> Option<WorkerNo> {
+        let resources = wanted.job.spec.requirements.resources;
+        let firsts = found.outlooks.iter().filter_map(|outlook| {
+            self.index.kinds.get(outlook.kind).turn.range(range).copied().find(|no| {
+                let worker = self.expect_worker(*no);
+                wanted.except != Some(*no)
+                    && worker.listed.is_some_and(|key| key.prefetch == prefetch)
+                    && worker.fits(resources)
+            })
+        });
+        firsts.min()
+    }
+
+    /// This worker as a candidate, if it has room for the job.
+    fn candidate_at(
+        &self,
+        wanted: &Wanted<'_>,
+        no: WorkerNo,
+    ) -> Result<Option<Candidate>, PredictorError> {
+        let Some(worker) = self.workers.get(no) else { return Ok(None) };
+        let class = self.index.classes.get(wanted.job.class);
+        if worker.listed.is_none()
+            || wanted.except == Some(no)
+            || !class.kinds.contains(&worker.kind)
+            || !worker.fits(class.requirements.resources)
+        {
+            return Ok(None);
+        }
+        let outlook = self.outlook(wanted, worker.kind)?;
+        Ok(Some(self.candidate(wanted, no, worker, outlook)))
+    }
+
+    /// A kind of worker whose next free slot would finish the job sooner than any free worker.
+    fn worth_waiting_for(
+        &self,
+        wanted: &Wanted<'_>,
+        found: &Candidates,
+        reserved: &Reserved,
+    ) -> Option<(u32, Timestamp)> {
+        if self.config.hold_max == 0 || found.outlooks.len() < 2 {
+            return None;
+        }
+        let best = found.list.iter().min_by_key(|c| c.finish()).expect("not empty");
+        let mut least = best.finish().0;
+        let mut worth = None;
+        for outlook in &found.outlooks {
+            if outlook.duration >= best.duration {
+                continue;
+            }
+            let ends = &self.index.kinds.get(outlook.kind).ends;
+            let Some((end, _, _)) = ends.iter().nth(reserved.of(outlook.kind)) else { continue };
+            let wait = expected_wait(*end, wanted.now);
+            let finish = (wait + outlook.duration).0;
+            let with_margin = finish + finish / 100 * u64::from(self.config.hold_margin_percent);
+            if with_margin < least {
+                least = finish;
+                worth = Some((outlook.kind, wanted.now + wait));
+            }
+        }
+        worth
+    }
+
+    fn shadow_choice(
+        &self,
+        wanted: &Wanted<'_>,
+        found: &Candidates,
+        chosen: &Candidate,
+    ) -> Result<Option<Shadow>, PredictorError> {
+        let Some(strategy) = self.config.shadow else { return Ok(None) };
+        let (shadow, _) = self.pick(strategy, wanted, found)?;
+        let (round_robin, _) = self.pick(Strategy::RoundRobin, wanted, found)?;
+        Ok(Some(Shadow {
+            worker: shadow.worker,
+            predicted_finish: shadow.finish(),
+            live_finish: chosen.finish(),
+            round_robin_finish: round_robin.finish(),
+        }))
+    }
+}
+
+/// Best first: score, then warm before cold, least accumulated busy time, and the number.
+fn order_by_score(c: &Candidate) -> (i64, bool, Micros, WorkerNo) {
+    (-c.score.0, c.cold, c.busy, c.worker)
+}
+
+fn losers(found: &Candidates, chosen: WorkerNo) -> Vec<Loser> {
+    let mut others: SmallVec<[&Candidate; 8]> =
+        found.list.iter().filter(|c| c.worker != chosen).collect();
+    others.sort_unstable_by_key(|c| order_by_score(c));
+    others.truncate(LOSERS_MAX);
+    others.iter().map(|c| Loser { worker: c.worker, score: c.score }).collect()
+}
+
+/// An attempt that is overdue is expected to need half as long again as it is late.
+fn expected_wait(end: Timestamp, now: Timestamp) -> Micros {
+    if end > now { end.since(now) } else { Micros(now.since(end).0 / 2 + 1) }
+}
+
+/// A stable hash of job and attempt, as a place to start looking from.
+fn stable_start(wanted: &Wanted<'_>, last: WorkerNo) -> WorkerNo {
+    let mixed = mix(wanted.no.0 ^ (u64::from(wanted.job.attempts) << 48));
+    WorkerNo((mixed % u64::from(last.0.max(1))) as u32)
+}
+
+/// Spreads the bits of a number (the finalizer of splitmix64).
+pub(crate) fn mix(mut x: u64) -> u64 {
+    x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}

@@ -1,0 +1,62 @@
+//! When an offer counts as quiet, and how many second offers may be made.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Config, Micros};
+
+/// Hedges allowed before any budget has been earned, so that small fleets are covered too.
+const BURST: u64 = 2;
+/// Acknowledgements of a type before its own timeout is used.
+const SAMPLES_MIN: u32 = 5;
+/// Types whose acknowledgements are told apart.
+const TYPES_MAX: usize = 10_000;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hedging {
+    by_type: BTreeMap<u32, AckTimes>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct AckTimes {
+    samples: u32,
+    mean: u64,
+    deviation: u64,
+}
+
+impl Hedging {
+    /// How long an offer of this type may stay unacknowledged: the mean and four deviations of
+    /// what was seen, within bounds.
+    pub fn quiet_after(&self, kind: u32, config: &Config) -> Micros {
+        match self.by_type.get(&kind) {
+            Some(times) if times.samples >= SAMPLES_MIN => {
+                let usual = times.mean.saturating_add(times.deviation.saturating_mul(4));
+                let most = config.hedge_after.0.saturating_mul(10);
+                Micros(usual.clamp(config.hedge_after_min.0, most))
+            }
+            _ => config.hedge_after,
+        }
+    }
+
+    pub fn observe(&mut self, kind: u32, took: Micros) {
+        if self.by_type.len() >= TYPES_MAX && !self.by_type.contains_key(&kind) {
+            return;
+        }
+        let times = self.by_type.entry(kind).or_default();
+        if times.samples == 0 {
+            *times = AckTimes { samples: 1, mean: took.0, deviation: took.0 / 2 };
+            return;
+        }
+        let error = took.0.abs_diff(times.mean);
+        times.samples = times.samples.saturating_add(1);
+        times.deviation = times.deviation - times.deviation / 4 + error / 4;
+        times.mean = times.mean - times.mean / 8 + took.0 / 8;
+    }
+
+    /// The most hedges that so many offers allow.
+    pub fn allowance(&self, config: &Config, offers: u64) -> u64 {
+        let earned = offers.saturating_mul(u64::from(config.hedge_budget_permille)) / 1_000;
+        if config.hedge_budget_permille == 0 { 0 } else { earned + BURST }
+    }
+}

@@ -1,0 +1,367 @@
+//! All that the scheduler knows. Changed by [`crate::apply`] alone.
+//!
+//! The fields are of two kinds. The first are facts, and go into a snapshot. The others (`index`)
+//! are derived from them to make decisions cheap, and are rebuilt when a snapshot is restored;
+//! no decision may depend on anything in them that the facts do not determine.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::DeadReason;
+use crate::index::Index;
+use crate::model::table::Table;
+use crate::model::{
+    Attempt, Config, FailureCause, Heartbeat, HeldAttempt, JobNo, JobSpec, Micros, Name, Priority,
+    Resources, RunId, RunNo, Seq, Timestamp, Token, WorkerId, WorkerNo, WorkerSpec, WorkerStatus,
+};
+use crate::place::breaker::Breaker;
+use crate::place::hedge::Hedging;
+use crate::place::predictor::{Features, Statistics};
+use crate::place::shadow::ShadowTotals;
+
+#[derive(Debug, Default)]
+pub struct State {
+    pub(crate) seq: Seq,
+    /// The latest time that a command brought.
+    pub(crate) now: Timestamp,
+    /// The latest time of an event.
+    pub(crate) event_time: Timestamp,
+    pub(crate) config: Config,
+    pub(crate) config_version: u64,
+    pub(crate) last_job: JobNo,
+    pub(crate) last_run: RunNo,
+    pub(crate) last_worker: WorkerNo,
+    pub(crate) jobs: Table<JobNo, Job>,
+    pub(crate) runs: Table<RunNo, Run>,
+    pub(crate) workers: Table<WorkerNo, Worker>,
+    pub(crate) paused: BTreeSet<Name>,
+    pub(crate) statistics: Statistics,
+    pub(crate) breaker: Breaker,
+    pub(crate) hedging: Hedging,
+    pub(crate) shadow: ShadowTotals,
+    /// How long models took to load, by name.
+    pub(crate) model_loads: BTreeMap<Name, Micros>,
+    /// The worker that round-robin chose last.
+    pub(crate) turn: WorkerNo,
+    /// The highest token granted or assigned so far.
+    pub(crate) token_max: Token,
+    /// Jobs that have ended, in that order, until they are forgotten.
+    pub(crate) ended: VecDeque<(Timestamp, JobNo)>,
+    /// Workers that went away, in that order, until they are forgotten.
+    pub(crate) gone: VecDeque<(Timestamp, WorkerNo)>,
+    /// Who last completed a job of this type and sender.
+    pub(crate) last_runs: BTreeMap<(u32, u32), WorkerNo>,
+    /// Idempotency keys in order of arrival, until they expire.
+    pub(crate) keys: VecDeque<(Timestamp, Name, JobNo)>,
+    pub(crate) totals: Totals,
+
+    pub(crate) index: Index,
+    #[cfg(feature = "defects")]
+    pub(crate) defect: Option<crate::defect::Defect>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    pub spec: Arc<JobSpec>,
+    pub state: JobState,
+    pub run: Option<RunNo>,
+    pub submitted_at: Timestamp,
+    /// Offers so far, hedges not counted.
+    pub attempts: u32,
+    /// Attempts that the job itself failed, in this round of retries.
+    pub failures: u32,
+    /// Attempts that ended with their worker.
+    pub crashes: u32,
+    /// Attempts that never started.
+    pub returns: u32,
+    pub escalated: Option<Box<Escalated>>,
+    pub pinned: Option<WorkerId>,
+    /// Its place in the order of ready jobs: lower goes first.
+    pub rank: i64,
+    pub ended_at: Timestamp,
+    /// A dependency ended without completing.
+    pub broken: bool,
+    /// Jobs that wait for this one.
+    pub dependents: Vec<JobNo>,
+    /// Where the last of its dependencies ran.
+    pub locality: Option<WorkerNo>,
+    /// Its last event.
+    pub last: Seq,
+    #[serde(skip)]
+    pub(crate) class: u32,
+    /// What predictions know it by.
+    #[serde(skip)]
+    pub(crate) features: Features,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Escalated {
+    pub priority: Priority,
+    pub role: Option<Name>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum JobState {
+    /// For so many dependencies.
+    Waiting {
+        unmet: u32,
+    },
+    /// For a moment: its `not_before`, or the end of its backoff.
+    Delayed {
+        until: Timestamp,
+    },
+    /// For a worker.
+    Ready,
+    /// Offered or running; two attempts if it is hedged.
+    Active(Vec<Attempt>),
+    Completed {
+        token: Token,
+        result_hash: [u8; 32],
+    },
+    Failed {
+        cause: FailureCause,
+    },
+    Cancelled,
+    Skipped {
+        because: JobNo,
+    },
+    DeadLettered {
+        reason: DeadReason,
+    },
+}
+
+impl JobState {
+    pub fn has_ended(&self) -> bool {
+        match self {
+            JobState::Waiting { .. }
+            | JobState::Delayed { .. }
+            | JobState::Ready
+            | JobState::Active(_) => false,
+            JobState::Completed { .. }
+            | JobState::Failed { .. }
+            | JobState::Cancelled
+            | JobState::Skipped { .. }
+            | JobState::DeadLettered { .. } => true,
+        }
+    }
+
+    /// The state's name for people: a skipped job shows as cancelled.
+    pub fn name(&self) -> &'static str {
+        match self {
+            JobState::Waiting { .. } | JobState::Delayed { .. } => "waiting",
+            JobState::Ready => "ready",
+            JobState::Active(attempts) => {
+                let runs = |a: &Attempt| matches!(a.phase, crate::model::Phase::Running { .. });
+                if attempts.iter().any(runs) { "running" } else { "offered" }
+            }
+            JobState::Completed { .. } => "completed",
+            JobState::Failed { .. } => "failed",
+            JobState::Cancelled | JobState::Skipped { .. } => "cancelled",
+            JobState::DeadLettered { .. } => "dead_lettered",
+        }
+    }
+}
+
+impl Job {
+    pub fn priority(&self) -> Priority {
+        self.escalated.as_ref().map_or(self.spec.priority, |e| e.priority)
+    }
+
+    pub fn offers(&self) -> &[Attempt] {
+        match &self.state {
+            JobState::Active(attempts) => attempts,
+            JobState::Waiting { .. }
+            | JobState::Delayed { .. }
+            | JobState::Ready
+            | JobState::Completed { .. }
+            | JobState::Failed { .. }
+            | JobState::Cancelled
+            | JobState::Skipped { .. }
+            | JobState::DeadLettered { .. } => &[],
+        }
+    }
+
+    pub fn attempt(&self, token: Token) -> Option<&Attempt> {
+        self.offers().iter().find(|attempt| attempt.token == token)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    pub id: RunId,
+    /// Jobs of it that the scheduler still remembers.
+    pub remembered: u32,
+    pub live: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Worker {
+    pub spec: Arc<WorkerSpec>,
+    pub status: WorkerStatus,
+    pub draining: bool,
+    /// Models that are loaded; sorted.
+    pub models: Vec<Name>,
+    pub beat: Heartbeat,
+    pub beat_at: Timestamp,
+    /// Load and queue that are not ours, as of the last report.
+    pub foreign_load_permille: u32,
+    pub foreign_queue: u32,
+    pub held: Vec<HeldAttempt>,
+    pub used: Resources,
+    /// Time spent on ended attempts, in all.
+    pub busy: Micros,
+    /// Attempts at hand that are predicted to be short.
+    pub short: u32,
+    pub changed_at: Timestamp,
+    pub last: Seq,
+    #[serde(skip)]
+    pub(crate) kind: u32,
+    #[serde(skip)]
+    pub(crate) listed: Option<crate::index::kinds::FreeKey>,
+    /// When it was last heard of: volatile, a restart gives every worker a fresh term.
+    #[serde(skip)]
+    pub(crate) seen_at: Timestamp,
+    /// A timer is set for it.
+    #[serde(skip)]
+    pub(crate) watched: bool,
+}
+
+impl Worker {
+    pub fn id(&self) -> &Name {
+        &self.spec.id
+    }
+
+    pub fn is_warm(&self, model: &Name) -> bool {
+        self.models.binary_search(model).is_ok()
+    }
+
+    pub fn fits(&self, wanted: Resources) -> bool {
+        let has = self.spec.resources;
+        (has.cpu == 0 || self.used.cpu.saturating_add(wanted.cpu) <= has.cpu)
+            && (has.memory == 0 || self.used.memory.saturating_add(wanted.memory) <= has.memory)
+    }
+
+    pub fn free(&self) -> Resources {
+        let has = self.spec.resources;
+        Resources {
+            cpu: has.cpu.saturating_sub(self.used.cpu),
+            memory: has.memory.saturating_sub(self.used.memory),
+        }
+    }
+
+    /// Our own load, as a share of its slots.
+    pub fn own_load_permille(&self) -> u32 {
+        u32::try_from(self.held.len() as u64 * 1_000 / u64::from(self.spec.slots.max(1)))
+            .unwrap_or(u32::MAX)
+    }
+}
+
+/// Counts that are kept as things happen, because backpressure must not walk the queue.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Totals {
+    pub live: u64,
+    pub payload_bytes: u64,
+    pub submitted: u64,
+    pub completed: u64,
+    pub assigned: u64,
+    pub hedged: u64,
+    /// Moving average of the time between two ended jobs.
+    pub end_gap: Micros,
+    pub last_end: Timestamp,
+}
+
+impl State {
+    pub fn seq(&self) -> Seq {
+        self.seq
+    }
+
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    pub fn config_version(&self) -> u64 {
+        self.config_version
+    }
+
+    pub fn job(&self, no: JobNo) -> Option<&Job> {
+        self.jobs.get(no)
+    }
+
+    pub fn job_no(&self, id: &str) -> Option<JobNo> {
+        self.index.ids.get(id).copied()
+    }
+
+    pub fn jobs(&self) -> impl Iterator<Item = (JobNo, &Job)> {
+        self.jobs.iter()
+    }
+
+    pub fn run(&self, no: RunNo) -> Option<&Run> {
+        self.runs.get(no)
+    }
+
+    pub fn worker(&self, no: WorkerNo) -> Option<&Worker> {
+        self.workers.get(no)
+    }
+
+    pub fn worker_no(&self, id: &str) -> Option<WorkerNo> {
+        self.index.worker_ids.get(id).copied()
+    }
+
+    pub fn workers(&self) -> impl Iterator<Item = (WorkerNo, &Worker)> {
+        self.workers.iter()
+    }
+
+    pub fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    pub fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
+    pub fn shadow(&self) -> &ShadowTotals {
+        &self.shadow
+    }
+
+    pub fn breaker(&self) -> &Breaker {
+        &self.breaker
+    }
+
+    pub fn paused(&self) -> &BTreeSet<Name> {
+        &self.paused
+    }
+
+    /// The highest fencing token handed out.
+    pub fn token_max(&self) -> Token {
+        self.token_max
+    }
+
+    /// The most hedges that the budget allows for the offers made so far.
+    pub fn hedge_allowance(&self) -> u64 {
+        self.hedging.allowance(&self.config, self.totals.assigned)
+    }
+
+    /// Is this known bug switched on?
+    #[cfg(feature = "defects")]
+    pub(crate) fn has(&self, defect: crate::defect::Defect) -> bool {
+        self.defect == Some(defect)
+    }
+
+    pub(crate) fn expect_job(&self, no: JobNo) -> &Job {
+        self.jobs.get(no).expect("events name jobs that are remembered")
+    }
+
+    pub(crate) fn expect_job_mut(&mut self, no: JobNo) -> &mut Job {
+        self.jobs.get_mut(no).expect("events name jobs that are remembered")
+    }
+
+    pub(crate) fn expect_worker(&self, no: WorkerNo) -> &Worker {
+        self.workers.get(no).expect("events name workers that are remembered")
+    }
+
+    pub(crate) fn expect_worker_mut(&mut self, no: WorkerNo) -> &mut Worker {
+        self.workers.get_mut(no).expect("events name workers that are remembered")
+    }
+}
