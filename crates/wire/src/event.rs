@@ -140,6 +140,7 @@ pub fn event_to_wire(event: &Event) -> Wire {
             Wire::Cancelled(v1::Cancelled { job: job.0, reason: reason.clone() })
         }
         Event::Reopened { job } => Wire::Reopened(v1::JobEvent { job: job.0 }),
+        Event::Due { job } => Wire::Due(v1::JobEvent { job: job.0 }),
         Event::Pinned { job, worker } => Wire::Pinned(v1::Pinned { job: job.0, worker: worker.0 }),
         Event::WorkerJoined { worker, spec } => Wire::WorkerJoined(v1::WorkerJoined {
             worker: worker.0,
@@ -254,6 +255,7 @@ pub fn event_from_wire(wire: Wire) -> Result<Event, Malformed> {
         Wire::Skipped(m) => Event::Skipped { job: JobNo(m.job), because: JobNo(m.because) },
         Wire::Cancelled(m) => Event::Cancelled { job: JobNo(m.job), reason: m.reason },
         Wire::Reopened(m) => Event::Reopened { job: JobNo(m.job) },
+        Wire::Due(m) => Event::Due { job: JobNo(m.job) },
         Wire::Pinned(m) => Event::Pinned { job: JobNo(m.job), worker: WorkerNo(m.worker) },
         Wire::WorkerJoined(m) => {
             let spec = m.spec.ok_or_else(|| Malformed::missing("worker_joined.spec"))?;

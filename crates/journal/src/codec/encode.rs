@@ -76,6 +76,7 @@ fn encode_event(buffer: &mut Vec<u8>, event: &Event) {
         | Event::Skipped { .. }
         | Event::Cancelled { .. }
         | Event::Reopened { .. }
+        | Event::Due { .. }
         | Event::Pinned { .. }
         | Event::WorkerJoined { .. }
         | Event::WorkerReturned { .. }

@@ -112,6 +112,7 @@ impl Samples {
             27 => Event::PredictorFailed { job, error: self.text() },
             28 => Event::BreakerOpened { until: Timestamp(self.number()) },
             29 => Event::BreakerClosed,
+            30 => Event::Due { job },
             _ => Event::DriftDetected {
                 kind: Name::fixed("resize"),
                 error_percent: 80,
