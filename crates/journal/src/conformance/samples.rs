@@ -12,7 +12,7 @@ use bellwether_core::{Decision, Entry, Event, Reason};
 use bytes::Bytes;
 
 /// How many kinds of events there are.
-pub const KINDS: u64 = 31;
+pub const KINDS: u64 = 32;
 
 #[derive(Debug)]
 pub struct Samples {
