@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 use bellwether_core::model::config::PredictorKind;
 use bellwether_core::model::{Micros, Name, Timestamp};
 use bellwether_core::place::predictor::{
-    Features, Predictor, PredictorError, Statistics, predictor, size_bucket,
+    Features, Observation, Predictor, PredictorError, Statistics, predictor, size_bucket,
 };
 use serde::Serialize;
 
@@ -44,6 +44,7 @@ pub fn predict(jobs: &[TraceJob], kind: PredictorKind) -> Result<PredictReport, 
         statistics: Statistics::default(),
         errors: Vec::with_capacity(jobs.len()),
         drifts: 0,
+        stage_start: Timestamp(0),
     };
     for stage in &Workload::new(jobs)?.stages {
         foreteller.live_through(stage)?;
@@ -56,6 +57,8 @@ struct Foreteller {
     statistics: Statistics,
     errors: Vec<f64>,
     drifts: usize,
+    /// When all stages before have finished.
+    stage_start: Timestamp,
 }
 
 /// Finishes come before starts at the same moment: what is known by then may be used.
@@ -70,9 +73,11 @@ impl Foreteller {
         let mut unmet: Vec<usize> = stage.jobs.iter().map(|job| job.dependencies.len()).collect();
         let mut steps = BinaryHeap::new();
         for (at, job) in stage.jobs.iter().enumerate().filter(|(at, _)| unmet[*at] == 0) {
-            steps.push(Reverse((Timestamp(job.arrival.0), Step::Start, at)));
+            steps.push(Reverse((self.stage_start + job.arrival, Step::Start, at)));
         }
+        let mut end = self.stage_start;
         while let Some(Reverse((now, step, at))) = steps.pop() {
+            end = now;
             let job = &stage.jobs[at];
             match step {
                 Step::Start => {
@@ -80,17 +85,18 @@ impl Foreteller {
                     steps.push(Reverse((now + job.work, Step::Finish { predicted }, at)));
                 }
                 Step::Finish { predicted } => {
-                    self.learn(job.trace, job.work, predicted);
+                    self.learn(job.trace, now - job.work, job.work, predicted);
                     for &dependent in &job.dependents {
                         unmet[dependent] -= 1;
                         if unmet[dependent] == 0 {
-                            let ready = now.max(Timestamp(stage.jobs[dependent].arrival.0));
-                            steps.push(Reverse((ready, Step::Start, dependent)));
+                            let arrival = self.stage_start + stage.jobs[dependent].arrival;
+                            steps.push(Reverse((now.max(arrival), Step::Start, dependent)));
                         }
                     }
                 }
             }
         }
+        self.stage_start = end;
         Ok(())
     }
 
@@ -102,9 +108,10 @@ impl Foreteller {
         Ok(prediction.estimate)
     }
 
-    fn learn(&mut self, job: &TraceJob, actual: Micros, predicted: Micros) {
+    fn learn(&mut self, job: &TraceJob, started: Timestamp, actual: Micros, predicted: Micros) {
         let (features, class) = self.known(job);
-        let drift = self.statistics.observe(&features, class, actual, predicted);
+        let observation = Observation { features, class, started, actual, predicted };
+        let drift = self.statistics.observe(&observation);
         self.drifts += usize::from(drift.is_some());
     }
 

@@ -2,6 +2,7 @@
 
 use crate::index::timers::Timer;
 use crate::model::{Attempt, JobNo, Micros, OnFailure, Phase, Resources, Timestamp, Token};
+use crate::place::predictor::Observation;
 use crate::state::{JobState, State};
 
 /// How much the last gap between two ends counts in the average: one in so many.
@@ -89,9 +90,11 @@ impl State {
         let job = self.expect_job(no);
         let Some(attempt) = job.attempt(token) else { return };
         let (features, predicted, worker) = (job.features, attempt.predicted, attempt.worker);
-        let actual = at.since(attempt.phase.since());
+        let started = attempt.phase.since();
+        let actual = at.since(started);
         let class = self.index.kinds.get(self.expect_worker(worker).kind).class;
-        if let Some(drift) = self.statistics.observe(&features, class, actual, predicted) {
+        let observation = Observation { features, class, started, actual, predicted };
+        if let Some(drift) = self.statistics.observe(&observation) {
             self.index.drifts.push(drift);
         }
         let known = self.last_runs.len() < crate::model::limits::PREDICTION_KEYS_MAX;

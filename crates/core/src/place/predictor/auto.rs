@@ -3,7 +3,7 @@
 use super::{Features, Prediction, Predictor, PredictorError, Statistics};
 
 /// Whichever of [`Ema`](super::Ema) and [`Hierarchical`](super::Hierarchical) has lately been
-/// nearer for the type; the latter while they are equal.
+/// nearer for the type; the latter unless the former is clearly so.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Auto;
 

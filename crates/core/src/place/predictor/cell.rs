@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::Timestamp;
+
 /// Clusters that a cell tells apart.
 const CLUSTERS: usize = 4;
 /// The weight of a duration, compared with the one that came after it.
@@ -19,9 +21,14 @@ const ERROR_UNKNOWN: f32 = 0.5;
 /// Real durations often have several modes (a cached and an uncached case, a failing one) and an
 /// average lies between them, where no job ever is. An outlier does not move the estimate, and a
 /// lasting change does after three jobs.
+///
+/// What counts as later is when a job started, not when it finished: of many started together the
+/// longest finish last, and would otherwise be taken for what such jobs take now.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) struct Cell {
     samples: u32,
+    /// When the latest of them started.
+    latest: Timestamp,
     estimate: f32,
     /// A moving average of how wrong the estimate was, see [`error`].
     error: f32,
@@ -40,22 +47,31 @@ pub(super) struct Belief {
 }
 
 impl Cell {
-    pub(super) fn new(actual: f32) -> Cell {
+    pub(super) fn new(actual: f32, started: Timestamp) -> Cell {
         let (mut centres, mut weights) = ([0.0; CLUSTERS], [0.0; CLUSTERS]);
         centres[0] = actual;
         weights[0] = 1.0;
-        Cell { samples: 1, estimate: actual, error: ERROR_UNKNOWN, centres, weights }
+        Cell {
+            samples: 1,
+            latest: started,
+            estimate: actual,
+            error: ERROR_UNKNOWN,
+            centres,
+            weights,
+        }
     }
 
-    pub(super) fn observe(&mut self, actual: f32) {
+    pub(super) fn observe(&mut self, actual: f32, started: Timestamp) {
         self.samples = self.samples.saturating_add(1);
         let miss = error(self.estimate, actual).min(1.0);
         self.error += (miss - self.error) / self.samples.min(ERROR_JOBS) as f32;
 
+        let decay = if started > self.latest { DECAY } else { 1.0 };
+        self.latest = self.latest.max(started);
         let mut nearest = 0.0_f32;
         for (centre, weight) in self.centres.iter_mut().zip(&mut self.weights) {
             let nearness = nearness(*centre, actual);
-            *weight = *weight * DECAY + nearness;
+            *weight = *weight * decay + nearness;
             // Without weight there is no cluster to move.
             *centre += (actual - *centre) * nearness / weight.max(f32::MIN_POSITIVE);
             nearest = nearest.max(nearness);
@@ -108,9 +124,9 @@ mod tests {
     use super::*;
 
     fn cell(durations: &[f32]) -> Cell {
-        let mut cell = Cell::new(durations[0]);
-        for duration in &durations[1..] {
-            cell.observe(*duration);
+        let mut cell = Cell::new(durations[0], Timestamp(0));
+        for (started, duration) in (1..).zip(&durations[1..]) {
+            cell.observe(*duration, Timestamp(started));
         }
         cell
     }
@@ -125,6 +141,15 @@ mod tests {
         let mut durations = [10.0; 23];
         durations[20..].fill(30.0);
         assert_eq!(cell(&durations).belief().estimate, 30.0);
+    }
+
+    #[test]
+    fn of_jobs_started_together_the_last_to_finish_do_not_count_more() {
+        let mut cell = Cell::new(10.0, Timestamp(7));
+        for actual in [10.0, 10.0, 10.0, 50.0, 90.0, 90.0, 90.0] {
+            cell.observe(actual, Timestamp(7));
+        }
+        assert_eq!(cell.belief().estimate, 10.0);
     }
 
     #[test]

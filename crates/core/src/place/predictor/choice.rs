@@ -3,7 +3,7 @@
 use super::cell::Belief;
 
 /// How much better, in each step to a coarser key, the coarser one must have been to be preferred.
-const COARSENESS: f32 = 1.25;
+pub(super) const COARSENESS: f32 = 1.25;
 /// Errors much smaller than this are equally good.
 const ERROR_FLOOR: f32 = 0.02;
 

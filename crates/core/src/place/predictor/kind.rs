@@ -3,8 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::cell::{Belief, Cell, error};
+use super::choice::COARSENESS;
 use super::drift::Accuracy;
-use crate::model::Micros;
+use super::statistics::Observation;
+use crate::model::{Micros, Timestamp};
 
 /// The weight of the newest job in the moving average.
 const ALPHA: f32 = 0.3;
@@ -14,10 +16,14 @@ const RIVALRY_JOBS: u32 = 16;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Kind {
     samples: u32,
+    /// When the latest of them started.
+    latest: Timestamp,
     average: f32,
     average_error: f32,
     /// The error of the finest key at the same jobs.
     finest_error: f32,
+    /// Jobs behind these two errors, at most [`RIVALRY_JOBS`].
+    judged: u32,
     /// What its jobs take on an average machine.
     typical: Option<Cell>,
     /// The classes that last ran it, the latest first.
@@ -27,26 +33,42 @@ pub(super) struct Kind {
 }
 
 impl Kind {
-    /// A job took `duration` on a worker of `class`, or `typical` scaled to an average machine,
-    /// and `finest` was expected by the finest key.
-    pub(super) fn observe(&mut self, duration: f32, typical: f32, finest: Option<f32>, class: u32) {
+    /// A job took `duration`, or `typical` scaled to an average machine, and `finest` was what the
+    /// finest key expected.
+    pub(super) fn observe(
+        &mut self,
+        observation: &Observation,
+        duration: f32,
+        typical: f32,
+        finest: Option<f32>,
+    ) {
+        let started = observation.started;
         if self.samples == 0 {
             self.average = duration;
         } else {
-            let weight = 1.0 / self.samples.min(RIVALRY_JOBS) as f32;
-            let finest = finest.unwrap_or(self.average);
-            self.average_error += (missed(self.average, duration) - self.average_error) * weight;
-            self.finest_error += (missed(finest, duration) - self.finest_error) * weight;
+            // Of jobs started together only the first is a fair test: its end tells the others',
+            // but their predictions were made before.
+            if started > self.latest {
+                self.judge(duration, finest.unwrap_or(self.average));
+            }
             self.average += ALPHA * (duration - self.average);
         }
         self.samples = self.samples.saturating_add(1);
+        self.latest = self.latest.max(started);
         match &mut self.typical {
-            Some(cell) => cell.observe(typical),
-            None => self.typical = Some(Cell::new(typical)),
+            Some(cell) => cell.observe(typical, started),
+            None => self.typical = Some(Cell::new(typical, started)),
         }
-        if self.classes[0] != Some(class) {
-            self.classes = [Some(class), self.classes[0]];
+        if self.classes[0] != Some(observation.class) {
+            self.classes = [Some(observation.class), self.classes[0]];
         }
+    }
+
+    fn judge(&mut self, duration: f32, finest: f32) {
+        self.judged = (self.judged + 1).min(RIVALRY_JOBS);
+        let weight = 1.0 / self.judged as f32;
+        self.average_error += (missed(self.average, duration) - self.average_error) * weight;
+        self.finest_error += (missed(finest, duration) - self.finest_error) * weight;
     }
 
     /// The moving average, if a job has finished.
@@ -62,9 +84,9 @@ impl Kind {
         self.typical.as_ref().map(Cell::belief)
     }
 
-    /// Whether the moving average has lately been nearer than the finest key.
+    /// Whether the moving average has lately been clearly nearer than the finest key.
     pub(super) fn prefers_average(&self) -> bool {
-        self.average_error < self.finest_error
+        self.average_error * COARSENESS < self.finest_error
     }
 
     /// Another class that ran this type of late.

@@ -21,7 +21,7 @@ pub use auto::Auto;
 pub use drift::{Accuracy, Drift};
 pub use ema::Ema;
 pub use hierarchical::Hierarchical;
-pub use statistics::Statistics;
+pub use statistics::{Observation, Statistics};
 
 use crate::model::Micros;
 use crate::model::config::PredictorKind;

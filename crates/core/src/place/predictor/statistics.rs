@@ -13,7 +13,7 @@ use super::kind::Kind;
 use super::speed::Speeds;
 use super::{Features, Prediction, size_bucket};
 use crate::model::limits::PREDICTION_KEYS_MAX;
-use crate::model::{Config, JobSpec, Micros, Name};
+use crate::model::{Config, JobSpec, Micros, Name, Timestamp};
 
 /// No job is taken to be longer: 30 years keep every sum of durations far from overflow.
 const DURATION_MAX: Micros = Micros::from_secs(1_000_000_000);
@@ -34,6 +34,18 @@ pub struct Statistics {
     speeds: Speeds,
     duration_default: Micros,
     drift_percent: u32,
+}
+
+/// What a finished job teaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Observation {
+    pub features: Features,
+    /// Of the worker that ran it.
+    pub class: u32,
+    pub started: Timestamp,
+    pub actual: Micros,
+    /// What it had been placed by.
+    pub predicted: Micros,
 }
 
 impl Default for Statistics {
@@ -97,34 +109,29 @@ impl Statistics {
         self.kinds.get(&kind).map(|kind| &kind.accuracy).filter(|accuracy| accuracy.samples() > 0)
     }
 
-    /// A job finished: it took `actual` on a worker of `class`, and `predicted` was what it had
-    /// been placed by. Tells if the predictions of its type have begun to drift.
-    pub fn observe(
-        &mut self,
-        features: &Features,
-        class: u32,
-        actual: Micros,
-        predicted: Micros,
-    ) -> Option<Drift> {
-        let actual = actual.clamp(Micros(1), DURATION_MAX);
+    /// A job finished. Tells if the predictions of its type have begun to drift.
+    pub fn observe(&mut self, observation: &Observation) -> Option<Drift> {
+        let Observation { features, class, started, predicted, .. } = observation;
+        let actual = observation.actual.clamp(Micros(1), DURATION_MAX);
         let duration = actual.0 as f32;
-        self.compare_classes(features, class, duration);
-        self.speeds.ran_on(class);
-        let slowness = self.speeds.slowness(class);
+        self.compare_classes(features, *class, duration);
+        self.speeds.ran_on(*class);
+        let slowness = self.speeds.slowness(*class);
         let typical = duration / slowness;
 
         let mut choice = Choice::default();
         for level in Level::ALL {
-            let key = Key::new(level, features, Some(class));
-            choice.consider(self.learn(key, duration), 1.0);
+            let key = Key::new(level, features, Some(*class));
+            choice.consider(self.learn(key, duration, *started), 1.0);
             let key = Key::new(level, features, None);
-            choice.consider(self.learn(key, typical), slowness);
+            choice.consider(self.learn(key, typical, *started), slowness);
         }
         let kind = self.kinds.entry(features.kind).or_default();
         choice.consider(kind.typical(), slowness);
-        kind.observe(duration, typical, choice.best().map(|belief| belief.estimate), class);
+        let finest = choice.best().map(|belief| belief.estimate);
+        kind.observe(observation, duration, typical, finest);
         kind.accuracy
-            .observe(predicted, actual, self.drift_percent)
+            .observe(*predicted, actual, self.drift_percent)
             .then(|| kind.accuracy.drift(features.kind))
     }
 
@@ -172,14 +179,14 @@ impl Statistics {
     }
 
     /// Adds a duration to a key, if there is one or room for it. Returns what was known before.
-    fn learn(&mut self, key: Key, duration: f32) -> Option<Belief> {
+    fn learn(&mut self, key: Key, duration: f32, started: Timestamp) -> Option<Belief> {
         if let Some(cell) = self.cells.get_mut(&key) {
             let before = cell.belief();
-            cell.observe(duration);
+            cell.observe(duration, started);
             return Some(before);
         }
         if self.cells.len() < PREDICTION_KEYS_MAX {
-            self.cells.insert(key, Cell::new(duration));
+            self.cells.insert(key, Cell::new(duration, started));
         }
         None
     }

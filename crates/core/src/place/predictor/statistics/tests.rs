@@ -19,9 +19,17 @@ fn millis(
     prediction.expect("statistics are always available").estimate.as_millis()
 }
 
+/// One job after another, each predicted rightly.
 fn ran(statistics: &mut Statistics, features: &Features, class: u32, millis: u64) {
+    let before = statistics.accuracy(features.kind).map_or(0, Accuracy::samples);
     let actual = Micros::from_millis(millis);
-    statistics.observe(features, class, actual, actual);
+    statistics.observe(&Observation {
+        features: *features,
+        class,
+        started: Timestamp(u64::from(before)),
+        actual,
+        predicted: actual,
+    });
 }
 
 /// Type 1 takes 3 times as long on SLOW as on FAST.
@@ -149,9 +157,13 @@ fn drift_is_told_once_with_its_figures() {
     let mut statistics = Statistics::default();
     let mut told = Vec::new();
     for n in 0..200 {
-        let actual = Micros::from_millis(if n < 100 { 1_000 } else { 4_000 });
-        let predicted = Micros::from_millis(1_000);
-        told.extend(statistics.observe(&features(1), FAST, actual, predicted));
+        told.extend(statistics.observe(&Observation {
+            features: features(1),
+            class: FAST,
+            started: Timestamp(n),
+            actual: Micros::from_millis(if n < 100 { 1_000 } else { 4_000 }),
+            predicted: Micros::from_millis(1_000),
+        }));
     }
     assert_eq!(told.len(), 1);
     assert_eq!(told[0].kind, 1);
