@@ -1,0 +1,287 @@
+//! Drives the engine through the whole life of many jobs and takes the time.
+//!
+//! Every slot is busy and a constant number of jobs waits, so each completion assigns the next
+//! job and each submission refills the queue. Time inside the engine is virtual.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use anyhow::Context;
+use bellwether_core::model::{
+    Config, Epoch, HeldAttempt, Micros, Name, NewJob, Submission, Timestamp, WorkerId, WorkerNo,
+    WorkerSpec,
+};
+use bellwether_core::{Answer, Command, Effect, Engine, Event, Report};
+use bellwether_journal::{Head, Recorder};
+use serde::Serialize;
+
+const SLOTS: u32 = 4;
+/// Jobs whose commands go into one batch for the journal.
+const WAVE: usize = 64;
+/// Job types, so that there is more than one queue.
+const KINDS: usize = 16;
+/// Longer than any measurement: nothing here may run into a timeout.
+const FOR_EVER: Micros = Micros::from_secs(100 * 365 * 86_400);
+const PAGE_BYTES: u64 = 4_096;
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Load {
+    pub(super) workers: u32,
+    pub(super) waiting: u64,
+    pub(super) jobs: u64,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct CoreReport {
+    pub(super) jobs_per_s: f64,
+    /// The time in the engine of a command that led to assignments, per assignment.
+    pub(super) decision_ns: Percentiles,
+    /// Growth of the resident memory while the waiting jobs came in, their payloads empty.
+    pub(super) bytes_per_waiting_job: f64,
+    pub(super) nanos_per_job: Nanos,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Percentiles {
+    pub(super) p50: u64,
+    pub(super) p99: u64,
+}
+
+/// Where the time went.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Nanos {
+    pub(super) submit: f64,
+    pub(super) acknowledge: f64,
+    pub(super) complete: f64,
+    pub(super) journal: f64,
+    pub(super) release: f64,
+}
+
+impl Nanos {
+    pub(super) fn largest(&self) -> &'static str {
+        let parts = [
+            (self.submit, "submitting"),
+            (self.acknowledge, "acknowledging"),
+            (self.complete, "completing and assigning"),
+            (self.journal, "encoding and hashing events"),
+            (self.release, "releasing effects"),
+        ];
+        parts.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).expect("there are five parts").1
+    }
+}
+
+/// Calls `step` for every job that was submitted as waiting or has completed.
+pub(super) fn measure(
+    load: Load,
+    mut step: impl FnMut(&'static str),
+) -> anyhow::Result<CoreReport> {
+    let mut bench = Bench::new(load.workers)?;
+    bench.fill()?;
+    let before = resident_bytes()?;
+    for _ in 0..load.waiting {
+        bench.submit()?;
+        if bench.next_job % WAVE as u64 == 0 {
+            bench.commit()?;
+        }
+        step("waiting");
+    }
+    bench.commit()?;
+    let grown = resident_bytes()?.saturating_sub(before);
+
+    bench.spent = Nanos::default();
+    bench.decisions.clear();
+    let start = Instant::now();
+    let mut done = 0;
+    while done < load.jobs {
+        let wave = bench.wave((load.jobs - done).min(WAVE as u64) as usize)?;
+        anyhow::ensure!(wave > 0, "no job is running although {} wait", load.waiting);
+        for _ in 0..wave {
+            step("measured");
+        }
+        done += wave as u64;
+    }
+    let took = start.elapsed();
+    bench.decisions.sort_unstable();
+    let per_job = |nanos: f64| nanos / done as f64;
+    Ok(CoreReport {
+        jobs_per_s: done as f64 / took.as_secs_f64(),
+        decision_ns: Percentiles {
+            p50: percentile(&bench.decisions, 50),
+            p99: percentile(&bench.decisions, 99),
+        },
+        bytes_per_waiting_job: grown as f64 / load.waiting.max(1) as f64,
+        nanos_per_job: Nanos {
+            submit: per_job(bench.spent.submit),
+            acknowledge: per_job(bench.spent.acknowledge),
+            complete: per_job(bench.spent.complete),
+            journal: per_job(bench.spent.journal),
+            release: per_job(bench.spent.release),
+        },
+    })
+}
+
+struct Bench {
+    engine: Engine,
+    now: Timestamp,
+    kinds: Vec<Name>,
+    workers: Vec<WorkerId>,
+    next_job: u64,
+    /// Acknowledged, oldest first.
+    running: VecDeque<(WorkerNo, HeldAttempt)>,
+    offered: Vec<(WorkerNo, HeldAttempt)>,
+    recorder: Recorder,
+    spent: Nanos,
+    decisions: Vec<u64>,
+    /// The last event and the time of each command since the last commit.
+    timed: Vec<(u64, u64)>,
+}
+
+impl Bench {
+    fn new(workers: u32) -> anyhow::Result<Bench> {
+        let config = Config {
+            unreachable_after: FOR_EVER,
+            stall_after: FOR_EVER,
+            jobs_max: 100_000_000,
+            ..Config::default()
+        };
+        let mut bench = Bench {
+            engine: Engine::new(config),
+            now: Timestamp(1),
+            kinds: (0..KINDS).map(|kind| Name::fixed(&format!("kind-{kind}"))).collect(),
+            workers: Vec::new(),
+            next_job: 0,
+            running: VecDeque::new(),
+            offered: Vec::new(),
+            recorder: Recorder::new(Head::default()),
+            spent: Nanos::default(),
+            decisions: Vec::new(),
+            timed: Vec::new(),
+        };
+        for number in 0..workers {
+            let id = Name::fixed(&format!("worker-{number:06}"));
+            let spec = WorkerSpec::new(id.clone(), SLOTS);
+            let answer = bench.handle(Command::Register { spec, held: Vec::new() })?.0;
+            let Answer::Registered { worker, .. } = answer else {
+                anyhow::bail!("a registration was answered with {answer:?}");
+            };
+            let index = worker.0 as usize;
+            if bench.workers.len() <= index {
+                bench.workers.resize(index + 1, id.clone());
+            }
+            bench.workers[index] = id;
+        }
+        bench.commit()?;
+        Ok(bench)
+    }
+
+    /// Submits until a job has to wait: every slot and every prefetch is taken.
+    fn fill(&mut self) -> anyhow::Result<()> {
+        loop {
+            self.submit()?;
+            self.commit()?;
+            if self.offered.is_empty() {
+                return Ok(());
+            }
+            self.acknowledge()?;
+        }
+    }
+
+    /// Completes up to `jobs` jobs, acknowledges those assigned instead, and submits as many.
+    fn wave(&mut self, jobs: usize) -> anyhow::Result<usize> {
+        let mut completed = 0;
+        while completed < jobs {
+            let Some((worker, attempt)) = self.running.pop_front() else { break };
+            let report = Report::Complete { result: Default::default() };
+            self.spent.complete += self.report(worker, attempt, report)?;
+            self.spent.submit += self.submit()?;
+            completed += 1;
+        }
+        self.commit()?;
+        self.acknowledge()?;
+        Ok(completed)
+    }
+
+    fn acknowledge(&mut self) -> anyhow::Result<()> {
+        let mut offered = std::mem::take(&mut self.offered);
+        for (worker, attempt) in offered.drain(..) {
+            self.spent.acknowledge += self.report(worker, attempt, Report::Acknowledge)?;
+            self.running.push_back((worker, attempt));
+        }
+        self.offered = offered;
+        Ok(())
+    }
+
+    fn report(
+        &mut self,
+        worker: WorkerNo,
+        attempt: HeldAttempt,
+        report: Report,
+    ) -> anyhow::Result<f64> {
+        let worker = self.workers[worker.0 as usize].clone();
+        Ok(self.handle(Command::Report { worker, attempt, report })?.1)
+    }
+
+    fn submit(&mut self) -> anyhow::Result<f64> {
+        let number = self.next_job;
+        self.next_job += 1;
+        let kind = self.kinds[number as usize % KINDS].clone();
+        let id = Name::new(&format!("job-{number:012}"))?;
+        Ok(self.handle(Command::Submit(Submission::one(NewJob::new(id, kind))))?.1)
+    }
+
+    /// The answer, and the nanoseconds that it took.
+    fn handle(&mut self, command: Command) -> anyhow::Result<(Answer, f64)> {
+        self.now = self.now + Micros(1);
+        let start = Instant::now();
+        let handled = self.engine.handle(self.now, command);
+        let nanos = start.elapsed().as_nanos() as u64;
+        self.timed.push((handled.seq.0, nanos));
+        Ok((handled.result?, nanos as f64))
+    }
+
+    /// Encodes and hashes what has happened, and releases its effects.
+    fn commit(&mut self) -> anyhow::Result<()> {
+        let start = Instant::now();
+        let batch = self.engine.take_batch();
+        if !batch.is_empty() {
+            self.recorder.record(Epoch(1), &batch);
+        }
+        self.spent.journal += start.elapsed().as_nanos() as f64;
+
+        let mut entries = batch.iter().peekable();
+        for (last, nanos) in self.timed.drain(..) {
+            let mut assigned = 0;
+            while let Some(entry) = entries.next_if(|entry| entry.seq.0 <= last) {
+                assigned += u64::from(matches!(entry.event, Event::Assigned { .. }));
+            }
+            if let Some(each) = nanos.checked_div(assigned) {
+                self.decisions.push(each);
+            }
+        }
+        drop(batch);
+
+        let start = Instant::now();
+        self.engine.durable(self.engine.last_seq());
+        let effects = self.engine.take_effects();
+        self.spent.release += start.elapsed().as_nanos() as f64;
+        for effect in effects {
+            if let Effect::Offer { worker, offer } = effect {
+                self.offered.push((worker, offer.attempt));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn percentile(sorted: &[u64], percent: usize) -> u64 {
+    let rank = (sorted.len() * percent).div_ceil(100).max(1);
+    sorted.get(rank - 1).copied().unwrap_or(0)
+}
+
+fn resident_bytes() -> anyhow::Result<u64> {
+    let path = "/proc/self/statm";
+    let text = std::fs::read_to_string(path).with_context(|| format!("failed to read {path}"))?;
+    let pages = text.split_whitespace().nth(1).with_context(|| format!("{path} is too short"))?;
+    let pages: u64 = pages.parse().with_context(|| format!("{path} holds no number"))?;
+    Ok(pages * PAGE_BYTES)
+}

@@ -1,0 +1,321 @@
+//! The real engine on a simulated fleet: no faults, no journal, no time on the wire.
+//!
+//! A worker acknowledges an offer at once and starts the job if a slot is free; otherwise the job
+//! joins the worker's own queue, first in, first out.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
+
+use bellwether_core::model::config::PredictorKind;
+use bellwether_core::model::{
+    Config, HeldAttempt, JobNo, Micros, Name, NewJob, Resources, Strategy, Submission, Timestamp,
+    Token, WorkerId, WorkerNo,
+};
+use bellwether_core::{Answer, Command, Effect, Engine, Event, Rejection, Report};
+
+use super::worker::{Held, Worker};
+use super::{Fleet, Outcome, Stage, StageJob};
+
+/// Longer than any trace: nothing here may run into a timeout.
+const FOR_EVER: Micros = Micros::from_secs(100 * 365 * 86_400);
+/// Steps without an arrival or an end, after which waiting jobs are held to be stuck.
+const IDLE_STEPS_MAX: u32 = 10_000;
+
+#[derive(Debug, thiserror::Error)]
+pub enum EngineRunError {
+    #[error("the engine refused {what}")]
+    Refused { what: String, source: Rejection },
+    #[error("{unfinished} jobs never ran, job {job} among them, although the fleet is idle")]
+    Stuck { unfinished: usize, job: Name },
+}
+
+/// The engine on one fleet, stage after stage: what it has learnt carries over.
+#[derive(Debug)]
+pub struct EngineRun<'a> {
+    engine: Engine,
+    fleet: &'a Fleet,
+    workers: Vec<Worker>,
+    machines: BTreeMap<WorkerNo, usize>,
+    ids: Vec<WorkerId>,
+    now: Timestamp,
+    effects: VecDeque<Effect>,
+    predicted: HashMap<Token, Micros>,
+    beat_every: Micros,
+    pub hedges: u64,
+    pub duplicates: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Happening {
+    End { machine: usize, token: Token },
+    Arrival(usize),
+    Beat,
+}
+
+/// What is known only while a stage runs.
+struct Progress<'s, 'a> {
+    stage: &'s Stage<'a>,
+    base: Timestamp,
+    agenda: BinaryHeap<Reverse<(Timestamp, Happening)>>,
+    positions: HashMap<JobNo, usize>,
+    outcomes: Vec<Outcome>,
+    unfinished: usize,
+}
+
+impl<'a> EngineRun<'a> {
+    pub fn new(
+        strategy: Strategy,
+        predictor: PredictorKind,
+        fleet: &'a Fleet,
+    ) -> Result<EngineRun<'a>, EngineRunError> {
+        let config = Config {
+            strategy,
+            predictor,
+            unreachable_after: FOR_EVER,
+            stall_after: FOR_EVER,
+            ..Config::default()
+        };
+        let beat_every = config.heartbeat_interval.times(12);
+        let mut run = EngineRun {
+            engine: Engine::new(config),
+            fleet,
+            workers: fleet.machines().iter().map(|machine| Worker::new(machine.slots)).collect(),
+            machines: BTreeMap::new(),
+            ids: Vec::new(),
+            now: Timestamp(0),
+            effects: VecDeque::new(),
+            predicted: HashMap::new(),
+            beat_every,
+            hedges: 0,
+            duplicates: 0,
+        };
+        for (machine, spec) in fleet.worker_specs().into_iter().enumerate() {
+            let id = spec.id.clone();
+            let answer = run.command(Command::Register { spec, held: Vec::new() }, &id)?;
+            let Answer::Registered { worker, .. } = answer else {
+                unreachable!("a registration is answered with the worker's number")
+            };
+            run.machines.insert(worker, machine);
+            run.ids.push(id);
+        }
+        Ok(run)
+    }
+
+    /// Runs the stage to its end; the outcomes are in the order of its jobs.
+    pub fn run(
+        &mut self,
+        stage: &Stage<'_>,
+        mut finished: impl FnMut(),
+    ) -> Result<Vec<Outcome>, EngineRunError> {
+        let mut progress = Progress::new(stage, self.now);
+        progress.agenda.push(Reverse((self.now + self.beat_every, Happening::Beat)));
+        if let Some(run) = &stage.run {
+            let jobs = (0..stage.jobs.len()).map(|at| new_job(stage, at)).collect();
+            let submission = Submission { run: Some(run.clone()), jobs, settled: Vec::new() };
+            self.submit(&mut progress, submission, 0, run)?;
+        }
+        let mut idle_steps = 0;
+        while progress.unfinished > 0 {
+            let happening = self.advance(&mut progress)?;
+            idle_steps += 1;
+            match happening {
+                None => {}
+                Some(Happening::Beat) => self.beat(&mut progress)?,
+                Some(Happening::Arrival(at)) => {
+                    idle_steps = 0;
+                    let submission = Submission::one(new_job(stage, at));
+                    self.submit(&mut progress, submission, at, &stage.jobs[at].trace.id)?;
+                }
+                Some(Happening::End { machine, token }) => {
+                    idle_steps = 0;
+                    if self.end(&mut progress, machine, token)? {
+                        finished();
+                    }
+                }
+            }
+            if idle_steps > IDLE_STEPS_MAX && !self.workers.iter().any(Worker::is_busy) {
+                return Err(progress.stuck());
+            }
+        }
+        Ok(progress.outcomes())
+    }
+
+    /// Moves to the next moment: something of the agenda, or a deadline of the engine's.
+    fn advance(
+        &mut self,
+        progress: &mut Progress<'_, '_>,
+    ) -> Result<Option<Happening>, EngineRunError> {
+        let Some(&Reverse((at, happening))) = progress.agenda.peek() else {
+            return Err(progress.stuck());
+        };
+        let deadline = self.engine.next_deadline().filter(|&deadline| deadline > self.now);
+        if let Some(deadline) = deadline.filter(|&deadline| deadline < at) {
+            self.now = deadline;
+            self.command(Command::Tick, &"a tick")?;
+            self.work_off(progress)?;
+            return Ok(None);
+        }
+        progress.agenda.pop();
+        self.now = self.now.max(at);
+        Ok(Some(happening))
+    }
+
+    fn submit(
+        &mut self,
+        progress: &mut Progress<'_, '_>,
+        submission: Submission,
+        first: usize,
+        what: &Name,
+    ) -> Result<(), EngineRunError> {
+        let answer = self.command(Command::Submit(submission), what)?;
+        let Answer::Submitted { jobs, .. } = answer else {
+            unreachable!("a submission is answered with its jobs")
+        };
+        for (offset, job) in jobs.into_iter().enumerate() {
+            progress.positions.insert(job, first + offset);
+        }
+        self.work_off(progress)
+    }
+
+    /// Whether a job was completed: its attempt may have been revoked meanwhile.
+    fn end(
+        &mut self,
+        progress: &mut Progress<'_, '_>,
+        machine: usize,
+        token: Token,
+    ) -> Result<bool, EngineRunError> {
+        let Some(held) = self.workers[machine].end(token) else { return Ok(false) };
+        progress.outcomes[held.at].end = self.now.since(progress.base);
+        progress.unfinished -= 1;
+        self.start_queued(progress, machine);
+        let report = Report::Complete { result: Default::default() };
+        self.report(machine, held.attempt, report)?;
+        self.work_off(progress)?;
+        Ok(true)
+    }
+
+    fn beat(&mut self, progress: &mut Progress<'_, '_>) -> Result<(), EngineRunError> {
+        for machine in 0..self.workers.len() {
+            let worker = self.ids[machine].clone();
+            let beat = self.workers[machine].heartbeat();
+            self.command(Command::Heartbeat { worker, beat }, &self.ids[machine].clone())?;
+        }
+        progress.agenda.push(Reverse((self.now + self.beat_every, Happening::Beat)));
+        self.work_off(progress)
+    }
+
+    /// Does what the engine has asked for, and what it asks for in answer.
+    fn work_off(&mut self, progress: &mut Progress<'_, '_>) -> Result<(), EngineRunError> {
+        while let Some(effect) = self.effects.pop_front() {
+            match effect {
+                Effect::Offer { worker, offer } => {
+                    let machine = self.machines[&worker];
+                    let at = progress.positions[&offer.attempt.job];
+                    self.report(machine, offer.attempt, Report::Acknowledge)?;
+                    self.workers[machine].take(Held { at, attempt: offer.attempt });
+                    self.start_queued(progress, machine);
+                }
+                Effect::Revoke { worker, attempt, .. } => {
+                    let machine = self.machines[&worker];
+                    if self.workers[machine].revoke(attempt.token) {
+                        self.duplicates += 1;
+                        self.start_queued(progress, machine);
+                    }
+                }
+                Effect::Grant { .. } | Effect::Ended { .. } | Effect::Drain { .. } => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn start_queued(&mut self, progress: &mut Progress<'_, '_>, machine: usize) {
+        while let Some(held) = self.workers[machine].start_next() {
+            let job = &progress.stage.jobs[held.at];
+            let end = self.now + self.fleet.machines()[machine].speed.time_for(job.work);
+            let token = held.attempt.token;
+            progress.agenda.push(Reverse((end, Happening::End { machine, token })));
+            let outcome = &mut progress.outcomes[held.at];
+            outcome.machine = machine;
+            outcome.start = self.now.since(progress.base);
+            outcome.predicted = self.predicted.remove(&token);
+        }
+    }
+
+    fn report(
+        &mut self,
+        machine: usize,
+        attempt: HeldAttempt,
+        report: Report,
+    ) -> Result<(), EngineRunError> {
+        let worker = self.ids[machine].clone();
+        let what = format!("a report of worker {worker} on job {}", attempt.job);
+        self.command(Command::Report { worker, attempt, report }, &what).map(|_| ())
+    }
+
+    /// Everything is durable at once.
+    fn command(
+        &mut self,
+        command: Command,
+        what: &dyn std::fmt::Display,
+    ) -> Result<Answer, EngineRunError> {
+        let handled = self.engine.handle(self.now, command);
+        for entry in self.engine.take_batch() {
+            if let Event::Assigned { hedge, decision, .. } = entry.event {
+                self.predicted.insert(Token::from(entry.seq), decision.predicted_duration);
+                self.hedges += u64::from(hedge);
+            }
+        }
+        self.engine.durable(self.engine.last_seq());
+        self.effects.extend(self.engine.take_effects());
+        handled.result.map_err(|source| EngineRunError::Refused { what: what.to_string(), source })
+    }
+}
+
+impl<'s, 'a> Progress<'s, 'a> {
+    fn new(stage: &'s Stage<'a>, base: Timestamp) -> Progress<'s, 'a> {
+        let mut agenda = BinaryHeap::new();
+        if stage.run.is_none() {
+            let arrival = |(at, job): (usize, &StageJob<'_>)| {
+                Reverse((base + job.arrival, Happening::Arrival(at)))
+            };
+            agenda.extend(stage.jobs.iter().enumerate().map(arrival));
+        }
+        Progress {
+            stage,
+            base,
+            agenda,
+            positions: HashMap::new(),
+            outcomes: vec![Outcome::default(); stage.jobs.len()],
+            unfinished: stage.jobs.len(),
+        }
+    }
+
+    fn outcomes(mut self) -> Vec<Outcome> {
+        for (at, job) in self.stage.jobs.iter().enumerate() {
+            let ends = job.dependencies.iter().map(|&on| self.outcomes[on].end);
+            self.outcomes[at].ready = ends.fold(job.arrival, Micros::max);
+        }
+        self.outcomes
+    }
+
+    fn stuck(&self) -> EngineRunError {
+        let at = self.outcomes.iter().position(|outcome| outcome.end == Micros::ZERO);
+        let job = at.map_or_else(|| Name::fixed("?"), |at| self.stage.jobs[at].trace.id.clone());
+        EngineRunError::Stuck { unfinished: self.unfinished, job }
+    }
+}
+
+fn new_job(stage: &Stage<'_>, at: usize) -> NewJob {
+    let job = &stage.jobs[at];
+    let trace = job.trace;
+    let mut new = NewJob::new(trace.id.clone(), trace.kind.clone());
+    // Every job takes one slot. The fleet declares no resources, so the millicores do not limit
+    // it; predictions may still tell jobs apart by them.
+    new.requirements.resources = Resources { cpu: trace.cpu, memory: 0 };
+    new.dependencies = job.dependencies.iter().map(|&on| stage.jobs[on].trace.id.clone()).collect();
+    new.timeout = Some(FOR_EVER);
+    new.retry = Some(0);
+    new.sender = trace.sender.clone();
+    new.input_bytes = Some(trace.payload_bytes);
+    new
+}
