@@ -161,28 +161,13 @@ impl State {
         if listed == wanted {
             return;
         }
-        let kind = self.index.kinds.get_mut(worker.kind);
-        if let Some(key) = listed {
-            kind.free.remove(&key);
-        }
-        match (listed, wanted) {
-            (None, Some(_)) => kind.turn.insert(no),
-            (Some(_), None) => kind.turn.remove(&no),
-            (Some(_), Some(_)) | (None, None) => false,
-        };
-        if let Some(key) = wanted {
-            kind.free.insert(key);
-        }
+        self.index.kinds.relist(worker.kind, listed, wanted);
     }
 
     fn unlist_worker(&mut self, no: WorkerNo) {
         let worker = self.expect_worker_mut(no);
         let (listed, kind) = (worker.listed.take(), worker.kind);
-        if let Some(key) = listed {
-            let kind = self.index.kinds.get_mut(kind);
-            kind.free.remove(&key);
-            kind.turn.remove(&no);
-        }
+        self.index.kinds.relist(kind, listed, None);
     }
 
     /// Its place among those with room; none if it has none.

@@ -48,9 +48,38 @@ pub(crate) struct Kinds {
     by_key: BTreeMap<KindKey, u32>,
     slots: Vec<Option<Kind>>,
     free: Vec<u32>,
+    /// Workers with room, of all kinds.
+    with_room: usize,
 }
 
 impl Kinds {
+    /// False if every worker is full: then no job needs to be looked at.
+    pub(crate) fn have_room(&self) -> bool {
+        self.with_room > 0
+    }
+
+    /// Moves a worker among those with room; each key is where it was or is to be listed.
+    pub(crate) fn relist(&mut self, kind: u32, was: Option<FreeKey>, is: Option<FreeKey>) {
+        let entry = self.slots[kind as usize].as_mut().expect("workers name kinds that exist");
+        if let Some(key) = was {
+            entry.free.remove(&key);
+        }
+        if let Some(key) = is {
+            entry.free.insert(key);
+        }
+        match (was, is) {
+            (None, Some(key)) => {
+                entry.turn.insert(key.worker);
+                self.with_room += 1;
+            }
+            (Some(key), None) => {
+                entry.turn.remove(&key.worker);
+                self.with_room -= 1;
+            }
+            (Some(_), Some(_)) | (None, None) => {}
+        }
+    }
+
     pub(crate) fn get(&self, kind: u32) -> &Kind {
         self.slots[kind as usize].as_ref().expect("workers name kinds that exist")
     }

@@ -39,6 +39,11 @@ impl State {
     ) -> Next {
         self.index.look_again_at = None;
         loop {
+            if !self.index.kinds.have_room() {
+                self.index.wakes.clear();
+                self.index.dirty = false;
+                return Next::Nothing;
+            }
             self.wake_classes();
             match self.scan(now, predictor, fallback_for) {
                 Next::Nothing if self.index.wakes.is_empty() => {
