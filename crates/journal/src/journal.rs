@@ -1,6 +1,7 @@
 //! What every journal promises.
 
 use std::io;
+use std::path::PathBuf;
 
 use bellwether_core::Entry;
 use bellwether_core::model::{Epoch, Seq};
@@ -11,15 +12,12 @@ use crate::snapshot::{Snapshot, SnapshotError, Snapshots};
 
 /// Opened by one scheduler, for one reign: opening takes a new epoch, and from then on appends of
 /// earlier ones fail.
-pub trait Journal: Send {
+pub trait Journal: Reader {
     /// The reign that was taken on opening.
     fn epoch(&self) -> Epoch;
 
     /// After the last durable entry.
     fn head(&self) -> Head;
-
-    /// Before the first entry that is kept; what lies before it was truncated.
-    fn base(&self) -> Head;
 
     /// Appends the entries as one record, durable when it returns. `expected` is the position of
     /// the last entry that the caller knows; the entries follow it without a gap.
@@ -33,11 +31,8 @@ pub trait Journal: Send {
         entries: &[Entry],
     ) -> Result<Head, AppendError>;
 
-    /// Verified records from the one that holds `from` on; entries before `from` are left out.
-    fn read(&self, from: Seq) -> Result<Records<'_>, ReadError>;
-
-    /// Where snapshots are kept; it may be used from another thread while this one appends.
-    fn snapshots(&self) -> Box<dyn Snapshots>;
+    /// For another thread, to read while this one appends.
+    fn reader(&self) -> Result<Box<dyn Reader>, ReadError>;
 
     /// Forgets records whose entries all lie before `seq`. A snapshot must be there to stand for
     /// them.
@@ -46,6 +41,19 @@ pub trait Journal: Send {
     fn save_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), SnapshotError> {
         self.snapshots().save(snapshot)
     }
+}
+
+/// What is durable, for those who only look.
+pub trait Reader: Send {
+    /// Before the first entry that is kept; what lies before it was truncated.
+    fn base(&self) -> Result<Head, ReadError>;
+
+    /// Verified records from the one that holds `from` on; entries before `from` are left out. It
+    /// ends where the journal ended when it was called, or later.
+    fn read(&self, from: Seq) -> Result<Records<'_>, ReadError>;
+
+    /// Where snapshots are kept; it may be used from another thread.
+    fn snapshots(&self) -> Box<dyn Snapshots>;
 
     /// The latest.
     fn load_snapshot(&self) -> Result<Option<Snapshot>, SnapshotError> {
@@ -54,6 +62,22 @@ pub trait Journal: Send {
 }
 
 pub type Records<'a> = Box<dyn Iterator<Item = Result<Record, ReadError>> + 'a>;
+
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error(
+        "the data directory {} is in use by process {holder}; stop it first, or choose another \
+         with --data-dir",
+        directory.display()
+    )]
+    Locked { directory: PathBuf, holder: String },
+    #[error(transparent)]
+    Damaged(#[from] Damage),
+    #[error("the disk is full; free some space and start again")]
+    Full,
+    #[error("the journal could not be opened: {0}")]
+    Io(#[from] io::Error),
+}
 
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
@@ -103,7 +127,10 @@ pub enum Flaw {
     Version { found: u32 },
     #[error("the record can't be read: {why}")]
     Unreadable { why: String },
-    #[error("records up to position {acknowledged} were acknowledged and are missing")]
+    #[error(
+        "records up to position {acknowledged} were acknowledged and are missing (if an older copy \
+         was put back on purpose, remove the file `head` beside it)"
+    )]
     Lost { acknowledged: Seq },
     #[error("the storage is corrupt: {why}")]
     Storage { why: String },

@@ -11,16 +11,26 @@
 pub mod chain;
 mod codec;
 pub mod conformance;
+#[cfg(feature = "sqlite")]
+mod disk;
 pub mod envelope;
 pub mod journal;
 pub mod memory;
 pub mod recorder;
 pub mod snapshot;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
+pub mod thread;
 
 pub use chain::{Chain, Head};
 pub use codec::decode::Record;
 pub use envelope::Envelope;
-pub use journal::{AppendError, Damage, Journal, ReadError, Records, TruncateError};
+pub use journal::{
+    AppendError, Damage, Flaw, Journal, OpenError, ReadError, Reader, Records, TruncateError,
+};
 pub use memory::{MemoryJournal, MemoryStore};
 pub use recorder::Recorder;
 pub use snapshot::{Snapshot, SnapshotError, Snapshots};
+#[cfg(feature = "sqlite")]
+pub use sqlite::SqliteJournal;
+pub use thread::{Durable, JournalThread};

@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use crate::chain::Head;
 use crate::codec::decode;
-use crate::journal::{AppendError, Journal, ReadError, Records, TruncateError};
+use crate::journal::{AppendError, Journal, ReadError, Reader, Records, TruncateError};
 use crate::journal::{check_position, trim};
 use crate::recorder::Recorder;
 use crate::snapshot::{Snapshot, SnapshotError, Snapshots};
@@ -98,10 +98,6 @@ impl Journal for MemoryJournal {
         self.recorder.head()
     }
 
-    fn base(&self) -> Head {
-        self.store.lock().base
-    }
-
     fn append(
         &mut self,
         epoch: Epoch,
@@ -128,22 +124,8 @@ impl Journal for MemoryJournal {
         Ok(head)
     }
 
-    fn read(&self, from: Seq) -> Result<Records<'_>, ReadError> {
-        let stored = self.store.lock();
-        if from <= stored.base.seq {
-            return Err(ReadError::Truncated { first: stored.base.seq.next() });
-        }
-        let skipped = stored.records.partition_point(|record| record.head.seq < from);
-        let prior = match skipped.checked_sub(1) {
-            Some(before) => stored.records[before].head,
-            None => stored.base,
-        };
-        let wanted = stored.records.range(skipped..).cloned().collect();
-        Ok(Box::new(verified(prior, wanted).map(move |record| Ok(trim(record?, from)))))
-    }
-
-    fn snapshots(&self) -> Box<dyn Snapshots> {
-        Box::new(self.store.clone())
+    fn reader(&self) -> Result<Box<dyn Reader>, ReadError> {
+        Ok(Box::new(self.store.clone()))
     }
 
     fn truncate_before(&mut self, seq: Seq) -> Result<(), TruncateError> {
@@ -159,6 +141,44 @@ impl Journal for MemoryJournal {
             stored.bytes -= record.bytes.len();
         }
         Ok(())
+    }
+}
+
+impl Reader for MemoryJournal {
+    fn base(&self) -> Result<Head, ReadError> {
+        self.store.base()
+    }
+
+    fn read(&self, from: Seq) -> Result<Records<'_>, ReadError> {
+        self.store.read(from)
+    }
+
+    fn snapshots(&self) -> Box<dyn Snapshots> {
+        self.store.snapshots()
+    }
+}
+
+impl Reader for MemoryStore {
+    fn base(&self) -> Result<Head, ReadError> {
+        Ok(self.lock().base)
+    }
+
+    fn read(&self, from: Seq) -> Result<Records<'_>, ReadError> {
+        let stored = self.lock();
+        if from <= stored.base.seq {
+            return Err(ReadError::Truncated { first: stored.base.seq.next() });
+        }
+        let skipped = stored.records.partition_point(|record| record.head.seq < from);
+        let prior = match skipped.checked_sub(1) {
+            Some(before) => stored.records[before].head,
+            None => stored.base,
+        };
+        let wanted = stored.records.range(skipped..).cloned().collect();
+        Ok(Box::new(verified(prior, wanted).map(move |record| Ok(trim(record?, from)))))
+    }
+
+    fn snapshots(&self) -> Box<dyn Snapshots> {
+        Box::new(self.clone())
     }
 }
 

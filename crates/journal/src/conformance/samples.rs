@@ -37,6 +37,11 @@ impl Samples {
             .collect()
     }
 
+    /// Entries of a few bytes each.
+    pub fn small_entries(&mut self, count: usize) -> Vec<Entry> {
+        (0..count).map(|_| self.entry(2)).collect()
+    }
+
     /// One entry of each kind.
     pub fn every_kind(&mut self) -> Vec<Entry> {
         (0..KINDS).map(|kind| self.entry(kind)).collect()

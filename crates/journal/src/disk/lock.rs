@@ -1,0 +1,39 @@
+//! One scheduler per data directory.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::path::Path;
+
+use crate::journal::OpenError;
+
+/// Held until dropped, or until the process ends however it ends.
+#[derive(Debug)]
+pub(crate) struct DirectoryLock {
+    _file: File,
+}
+
+impl DirectoryLock {
+    pub(crate) fn take(dir: &Path) -> Result<DirectoryLock, OpenError> {
+        let path = dir.join("lock");
+        let mut file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                file.read_to_string(&mut holder)?;
+                let holder = holder.trim().to_owned();
+                return Err(OpenError::Locked { directory: dir.to_owned(), holder });
+            }
+            Err(TryLockError::Error(error)) => return Err(error.into()),
+        }
+        write_holder(&mut file)?;
+        Ok(DirectoryLock { _file: file })
+    }
+}
+
+fn write_holder(file: &mut File) -> io::Result<()> {
+    file.set_len(0)?;
+    file.rewind()?;
+    writeln!(file, "{}", std::process::id())
+}

@@ -1,0 +1,18 @@
+//! What the journals that live in a data directory share.
+
+pub(crate) mod lock;
+pub(crate) mod snapshots;
+pub(crate) mod witness;
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+/// Makes names in the directory durable: files created, renamed or removed.
+pub(crate) fn sync_directory(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
+}
+
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
