@@ -17,9 +17,10 @@ impl Level {
     pub(super) const ALL: [Level; 2] = [Level::Sender, Level::Size];
 }
 
-/// Level, type, sender, size, cpu and worker class in one number.
+/// Level, type, sender and size in one number, cpu and worker class in another. What differs most
+/// lies in the low bits, from where the hash spreads it furthest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub(super) struct Key(u128);
+pub(super) struct Key(u64, u64);
 
 impl Key {
     /// Without a class, the key is of what jobs take on average over workers.
@@ -29,13 +30,12 @@ impl Key {
             Level::Size => (1, 0, features.size_bucket, features.cpu),
         };
         // Interned numbers stay below 2^24: see INTERNED_MAX.
-        let class = class.map_or(0, |class| u128::from(class) + 1);
-        Key(u128::from(cpu)
-            | u128::from(sender) << 32
-            | u128::from(features.kind) << 56
-            | class << 80
-            | u128::from(size) << 104
-            | (level as u128) << 112)
+        let class = class.map_or(0, |class| u64::from(class) + 1);
+        let what = u64::from(features.kind)
+            | u64::from(sender) << 24
+            | u64::from(size) << 48
+            | level << 56;
+        Key(what, class | u64::from(cpu) << 24)
     }
 }
 
