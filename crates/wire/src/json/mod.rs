@@ -1,1 +1,13 @@
-//! Jobs as people write them.
+//! Jobs as people write them, and events as they read them.
+//!
+//! A job is an object with the fields of [`job::FIELDS`]; a run is an object with `jobs`. Spans are
+//! seconds. An unknown field is an error that names the nearest known one.
+
+pub mod event;
+mod field;
+pub mod job;
+pub mod run;
+
+pub use event::event_to_json;
+pub use job::{job_from_json, job_spec_to_json};
+pub use run::{ReadError, submissions};
