@@ -2,8 +2,9 @@
 //!
 //! Time is virtual and every run can be repeated exactly from its inputs.
 //!
-//! Deliberately absent: sockets, threads, clocks, and any scheduling rule of its own except the
+//! Deliberately absent: sockets, clocks, and any scheduling rule of its own except the
 //! plain baselines that the engine is compared with.
 
+pub mod faults;
 pub mod predict;
 pub mod trace;

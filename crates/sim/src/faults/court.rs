@@ -1,0 +1,115 @@
+//! Everything that can be observed is shown to every invariant, at once and in order.
+
+use bellwether_core::model::{Config, HeldAttempt, Seq, Timestamp, Token};
+use bellwether_core::{Answer, Command, Effect, Engine, Entry, Handled, Rejection};
+
+use super::disk::Disk;
+use super::invariants::{self, Invariant};
+use super::ledger::Ledger;
+
+/// Something that happened and that an invariant may be about.
+#[derive(Debug)]
+pub(crate) enum Seen<'a> {
+    /// The engine has answered a command; nothing of it is durable yet. `held` says for a report
+    /// whether the worker held the attempt.
+    Asked { command: &'a Command, handled: &'a Handled, held: bool, engine: &'a Engine },
+    /// The same command at the same time went to an engine of the same past: what each decided.
+    Twins { one: &'a [Entry], other: &'a [Entry] },
+    /// An event has become durable. The ledger does not know it yet.
+    Committed { entry: &'a Entry },
+    /// The last event of an append.
+    BatchCommitted,
+    /// An effect leaves the scheduler.
+    Released { effect: &'a Effect },
+    /// An answer leaves the scheduler.
+    Told { command: &'a Command, seq: Seq, result: &'a Result<Answer, Rejection> },
+    /// A worker begins, or ends, the work that the world can see.
+    Executed { attempt: HeldAttempt, stage: Execution },
+    /// A snapshot was kept.
+    Snapshot { bytes: &'a [u8], seq: Seq },
+    /// A scheduler was built from the journal.
+    Recovered { engine: &'a Engine },
+    /// The journal could not be opened although nothing but crashes had happened to it.
+    Unreadable { why: &'a str },
+    /// Nothing is undecided, unwritten or on its way out. `now` is the latest time that the engine
+    /// was given.
+    Quiet { engine: &'a Engine, now: Timestamp },
+    /// The time after healing is over.
+    Finished { engine: Option<&'a Engine>, disk: &'a Disk },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Execution {
+    Started,
+    Finished,
+}
+
+/// What invariants may look at.
+#[derive(Debug)]
+pub(crate) struct View<'a> {
+    pub ledger: &'a Ledger,
+    /// An engine that knows nothing but the durable events, all of them from the first.
+    pub follower: &'a Engine,
+}
+
+/// An invariant that does not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Violation {
+    pub invariant: &'static str,
+    pub detail: String,
+}
+
+#[derive(Debug)]
+pub(crate) struct Court {
+    ledger: Ledger,
+    follower: Engine,
+    invariants: Vec<Box<dyn Invariant>>,
+    violation: Option<Violation>,
+}
+
+impl Court {
+    pub(crate) fn new(config: Config) -> Court {
+        Court {
+            ledger: Ledger::new(config.clone()),
+            follower: Engine::new(config),
+            invariants: invariants::all(),
+            violation: None,
+        }
+    }
+
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    pub(crate) fn violation(&self) -> Option<&Violation> {
+        self.violation.as_ref()
+    }
+
+    /// Shows it to all invariants; the first violation of a run is the one that counts.
+    pub(crate) fn see(&mut self, seen: &Seen<'_>) {
+        if self.violation.is_some() {
+            return;
+        }
+        let view = View { ledger: &self.ledger, follower: &self.follower };
+        for invariant in &mut self.invariants {
+            if let Err(detail) = invariant.observe(seen, &view) {
+                self.violation = Some(Violation { invariant: invariant.name(), detail });
+                return;
+            }
+        }
+        if let Seen::Committed { entry } = seen {
+            self.ledger.record(entry);
+            self.follower.replay(entry);
+        }
+    }
+
+    /// The state that the durable events make, with their last position.
+    pub(crate) fn follower_hash(&self) -> [u8; 32] {
+        self.follower.state_hash()
+    }
+
+    /// The highest token that was ever offered.
+    pub(crate) fn last_token(&self) -> Token {
+        Token::from(self.ledger.last_seq)
+    }
+}

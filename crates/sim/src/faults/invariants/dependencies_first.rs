@@ -1,0 +1,66 @@
+//! A job never starts before its dependencies completed; one that runs whatever happens upstream
+//! waits until they have ended.
+
+use std::collections::BTreeMap;
+
+use bellwether_core::model::{JobId, OnFailure};
+use bellwether_core::{Command, Event};
+
+use super::Invariant;
+use crate::faults::court::{Seen, View};
+use crate::faults::ledger::Ending;
+
+#[derive(Debug, Default)]
+pub(crate) struct DependenciesFirst {
+    /// As the submitter named them: the engine's own list is what is being judged.
+    declared: BTreeMap<JobId, Vec<JobId>>,
+}
+
+impl Invariant for DependenciesFirst {
+    fn name(&self) -> &'static str {
+        "dependencies_first"
+    }
+
+    fn observe(&mut self, seen: &Seen<'_>, view: &View<'_>) -> Result<(), String> {
+        match seen {
+            Seen::Asked { command: Command::Submit(submission), handled, .. } => {
+                if handled.result.is_ok() {
+                    for job in submission.jobs.iter().filter(|job| !job.dependencies.is_empty()) {
+                        self.declared.insert(job.id.clone(), job.dependencies.clone());
+                    }
+                }
+                Ok(())
+            }
+            Seen::Committed { entry } => {
+                let Event::Assigned { job, .. } = &entry.event else {
+                    return Ok(());
+                };
+                let Some(record) = view.ledger.job(*job) else {
+                    return Ok(());
+                };
+                let Some(dependencies) = self.declared.get(&record.spec.id) else {
+                    return Ok(());
+                };
+                for id in dependencies {
+                    let Some((_, dependency)) = view.ledger.job_named(id) else {
+                        return Err(format!("{} depends on {id}, not kept", record.spec.id));
+                    };
+                    let met = match record.spec.on_failure {
+                        OnFailure::Skip => {
+                            matches!(dependency.ending, Some(Ending::Completed { .. }))
+                        }
+                        OnFailure::Run => dependency.ended_once,
+                    };
+                    if !met {
+                        return Err(format!(
+                            "{} is assigned before {id} ({:?})",
+                            record.spec.id, dependency.ending
+                        ));
+                    }
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}

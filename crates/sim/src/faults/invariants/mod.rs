@@ -1,0 +1,61 @@
+//! One file per promise of the scheduler. Each watches what happens and keeps only what it needs
+//! to judge the next thing.
+
+mod acked_is_kept;
+mod at_most_one_dispatch;
+mod attempts_bounded;
+mod cancelled_never_succeeds;
+mod damage_is_never_silent;
+mod dependencies_first;
+mod durable_before_visible;
+mod exactly_one_result;
+mod hedge_one_winner;
+mod limits_hold;
+mod memory_bounded;
+mod one_key_one_job;
+mod same_commands_same_events;
+mod same_journal_same_hash;
+mod snapshot_equals_replay;
+mod stale_token_refused;
+mod terminal_after_heal;
+mod terminal_is_absorbing;
+mod tokens_increase;
+
+use std::fmt::Debug;
+
+use super::court::{Seen, View};
+
+/// A promise that must hold at every step.
+pub(crate) trait Invariant: Debug {
+    fn name(&self) -> &'static str;
+
+    /// Judges what was seen, given what the journal held before it.
+    ///
+    /// # Errors
+    /// The promise is broken; the text says by what.
+    fn observe(&mut self, seen: &Seen<'_>, view: &View<'_>) -> Result<(), String>;
+}
+
+pub(crate) fn all() -> Vec<Box<dyn Invariant>> {
+    vec![
+        Box::new(durable_before_visible::DurableBeforeVisible),
+        Box::new(acked_is_kept::AckedIsKept::default()),
+        Box::new(one_key_one_job::OneKeyOneJob::default()),
+        Box::new(exactly_one_result::ExactlyOneResult::default()),
+        Box::new(at_most_one_dispatch::AtMostOneDispatch::default()),
+        Box::new(stale_token_refused::StaleTokenRefused),
+        Box::new(tokens_increase::TokensIncrease::default()),
+        Box::new(dependencies_first::DependenciesFirst::default()),
+        Box::new(cancelled_never_succeeds::CancelledNeverSucceeds::default()),
+        Box::new(terminal_is_absorbing::TerminalIsAbsorbing),
+        Box::new(limits_hold::LimitsHold),
+        Box::new(hedge_one_winner::HedgeOneWinner::default()),
+        Box::new(attempts_bounded::AttemptsBounded),
+        Box::new(memory_bounded::MemoryBounded),
+        Box::new(same_commands_same_events::SameCommandsSameEvents),
+        Box::new(same_journal_same_hash::SameJournalSameHash),
+        Box::new(snapshot_equals_replay::SnapshotEqualsReplay),
+        Box::new(damage_is_never_silent::DamageIsNeverSilent),
+        Box::new(terminal_after_heal::TerminalAfterHeal),
+    ]
+}

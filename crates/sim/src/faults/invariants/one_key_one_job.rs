@@ -1,0 +1,69 @@
+//! An idempotency key makes one job, however often it is submitted.
+
+use std::collections::BTreeMap;
+
+use bellwether_core::model::{JobNo, Name};
+use bellwether_core::{Answer, Command, Event, Rejection};
+
+use super::Invariant;
+use crate::faults::court::{Seen, View};
+
+#[derive(Debug, Default)]
+pub(crate) struct OneKeyOneJob {
+    jobs: BTreeMap<Name, JobNo>,
+}
+
+impl Invariant for OneKeyOneJob {
+    fn name(&self) -> &'static str {
+        "one_key_one_job"
+    }
+
+    fn observe(&mut self, seen: &Seen<'_>, _view: &View<'_>) -> Result<(), String> {
+        match seen {
+            Seen::Committed { entry } => {
+                let Event::Submitted { first, jobs, .. } = &entry.event else {
+                    return Ok(());
+                };
+                let mut number = *first;
+                for job in jobs {
+                    if let Some(key) = &job.idempotency_key
+                        && let Some(other) = self.jobs.insert(key.clone(), number)
+                    {
+                        return Err(format!("key {key} made job {other} and now {number}"));
+                    }
+                    number = number.next();
+                }
+                Ok(())
+            }
+            Seen::Told { command: Command::Submit(submission), result, .. } => {
+                for (position, job) in submission.jobs.iter().enumerate() {
+                    let Some(key) = &job.idempotency_key else {
+                        continue;
+                    };
+                    self.answered(key, position, result)?;
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl OneKeyOneJob {
+    fn answered(
+        &self,
+        key: &Name,
+        position: usize,
+        result: &Result<Answer, Rejection>,
+    ) -> Result<(), String> {
+        let made = self.jobs.get(key);
+        match result {
+            Ok(Answer::Submitted { jobs, .. }) if jobs.get(position) == made => Ok(()),
+            Ok(answer) => Err(format!("key {key} made {made:?}, the answer is {answer:?}")),
+            Err(Rejection::DuplicateJob { id }) if made.is_some() => {
+                Err(format!("key {key} made {made:?} and is refused as a duplicate of {id}"))
+            }
+            Err(_) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! An engine restored from a snapshot is the engine that replayed every event: the same bytes, and
+//! nothing that it would forget to do.
+
+use bellwether_core::model::{Phase, Timestamp};
+use bellwether_core::{Engine, JobState};
+
+use super::Invariant;
+use crate::faults::court::{Seen, View};
+
+#[derive(Debug, Default)]
+pub(crate) struct SnapshotEqualsReplay;
+
+impl Invariant for SnapshotEqualsReplay {
+    fn name(&self) -> &'static str {
+        "snapshot_equals_replay"
+    }
+
+    fn observe(&mut self, seen: &Seen<'_>, view: &View<'_>) -> Result<(), String> {
+        match seen {
+            Seen::Snapshot { bytes, seq } => {
+                let restored = Engine::restore(bytes)
+                    .map_err(|error| format!("the snapshot at {seq} does not open: {error}"))?;
+                if restored.last_seq() != *seq || *seq != view.follower.last_seq() {
+                    let (at, durable) = (restored.last_seq(), view.follower.last_seq());
+                    return Err(format!("the snapshot is of {at}, the journal at {durable}"));
+                }
+                if restored.snapshot() != *bytes {
+                    return Err(format!("the snapshot at {seq} changes when taken again"));
+                }
+                wakes_in_time(&restored, None)
+            }
+            Seen::Recovered { engine } => wakes_in_time(engine, None),
+            Seen::Quiet { engine, now } => wakes_in_time(engine, Some(*now)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Timers are not facts and not in the snapshot: they must follow from it. A scheduler that has
+/// just started gives everybody two heartbeats to be heard of.
+fn wakes_in_time(engine: &Engine, running: Option<Timestamp>) -> Result<(), String> {
+    let grace = engine.state().config().heartbeat_interval.times(2);
+    let wakes = engine.next_deadline();
+    for (number, job) in engine.state().jobs() {
+        let Some(due) = due(engine, &job.state) else { continue };
+        let due = running.map_or(due, |now| due.max(now + grace));
+        if wakes.is_none_or(|wakes| wakes > due) {
+            return Err(format!("job {number} is due at {due:?}, the engine wakes at {wakes:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// When somebody must look at the job, even if nothing is heard of it.
+fn due(engine: &Engine, state: &JobState) -> Option<Timestamp> {
+    match state {
+        JobState::Delayed { until } => Some(*until),
+        JobState::Active(attempts) => attempts
+            .iter()
+            .map(|attempt| match attempt.phase {
+                Phase::Offered { since, .. } => since + engine.state().config().unreachable_after,
+                running @ Phase::Running { .. } => running.deadline(),
+            })
+            .min(),
+        JobState::Waiting { .. }
+        | JobState::Ready
+        | JobState::Completed { .. }
+        | JobState::Failed { .. }
+        | JobState::Cancelled
+        | JobState::Skipped { .. }
+        | JobState::DeadLettered { .. } => None,
+    }
+}

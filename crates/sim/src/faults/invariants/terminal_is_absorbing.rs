@@ -1,0 +1,46 @@
+//! What has ended stays ended, as it ended, unless a person reopens it.
+
+use bellwether_core::Event;
+use bellwether_core::model::JobNo;
+
+use super::Invariant;
+use crate::faults::court::{Seen, View};
+
+#[derive(Debug, Default)]
+pub(crate) struct TerminalIsAbsorbing;
+
+impl Invariant for TerminalIsAbsorbing {
+    fn name(&self) -> &'static str {
+        "terminal_is_absorbing"
+    }
+
+    fn observe(&mut self, seen: &Seen<'_>, view: &View<'_>) -> Result<(), String> {
+        let Seen::Committed { entry } = seen else {
+            return Ok(());
+        };
+        let Some(job) = changed_job(&entry.event) else {
+            return Ok(());
+        };
+        let Some(record) = view.ledger.job(job) else {
+            return Err(format!("{} is about job {job}, never submitted", entry.event.name()));
+        };
+        match (&entry.event, record.ending) {
+            (Event::Reopened { .. }, Some(crate::faults::ledger::Ending::Completed { .. })) => {
+                Err(format!("job {job} has completed and is reopened"))
+            }
+            (Event::Reopened { .. }, None) => Err(format!("job {job} is reopened while open")),
+            (Event::Reopened { .. }, Some(_)) | (_, None) => Ok(()),
+            (event, Some(ending)) => {
+                Err(format!("job {job} has ended ({ending:?}); {} follows", event.name()))
+            }
+        }
+    }
+}
+
+/// The job that an event moves on. A revoke tidies up after the end and moves nothing.
+fn changed_job(event: &Event) -> Option<JobNo> {
+    match event {
+        Event::Submitted { .. } | Event::Revoked { .. } | Event::PredictorFailed { .. } => None,
+        other => other.job(),
+    }
+}

@@ -1,0 +1,296 @@
+//! What the durable events say, kept by a second and simpler hand than the engine's.
+//!
+//! Invariants compare what the engine does with this. It knows only what the journal holds, so it
+//! needs no rollback when a scheduler crashes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bellwether_core::model::{
+    Config, FailureCause, JobNo, JobSpec, Name, Seq, Timestamp, Token, WorkerNo, WorkerSpec,
+};
+use bellwether_core::{Entry, Event};
+
+/// How a job ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    Completed { token: Token, result_hash: [u8; 32] },
+    Failed,
+    Cancelled,
+    Skipped,
+    DeadLettered,
+}
+
+/// An attempt that has not ended.
+#[derive(Debug, Clone)]
+pub(crate) struct OpenAttempt {
+    pub token: Token,
+    pub worker: WorkerNo,
+    pub started: bool,
+}
+
+/// A job as the journal tells it.
+#[derive(Debug, Clone)]
+pub(crate) struct JobRecord {
+    pub spec: Arc<JobSpec>,
+    pub ending: Option<Ending>,
+    /// It has ended at least once, even if it was reopened since.
+    pub ended_once: bool,
+    pub attempts: Vec<OpenAttempt>,
+    /// Those that the job's end closed: a revoke may still name them.
+    pub closing: Vec<Token>,
+    /// Offers that were not hedges.
+    pub dispatches: u32,
+    /// Since it was submitted, escalated or reopened.
+    pub failures: u32,
+    /// Since it was submitted or reopened.
+    pub crashes: u32,
+    pub escalations: u32,
+    pub reopened: u32,
+    /// Times it was given back unstarted.
+    pub returned: u32,
+    /// The worker that a person chose for it.
+    pub pinned: Option<Name>,
+}
+
+/// A worker as the journal tells it.
+#[derive(Debug, Clone)]
+pub(crate) struct WorkerRecord {
+    pub spec: Arc<WorkerSpec>,
+    pub draining: bool,
+    /// Lost or gone.
+    pub away: bool,
+    /// Open attempts: job and token.
+    pub open: Vec<(JobNo, Token)>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    pub config: Config,
+    pub last_seq: Seq,
+    pub last_at: Timestamp,
+    /// Jobs that have not ended.
+    pub live: u64,
+    pub offers: u64,
+    pub hedges: u64,
+    jobs: Vec<JobRecord>,
+    numbers: BTreeMap<Name, JobNo>,
+    workers: BTreeMap<WorkerNo, WorkerRecord>,
+    paused: Vec<Name>,
+}
+
+impl Ledger {
+    pub(crate) fn new(config: Config) -> Ledger {
+        Ledger {
+            config,
+            last_seq: Seq(0),
+            last_at: Timestamp(0),
+            live: 0,
+            offers: 0,
+            hedges: 0,
+            jobs: Vec::new(),
+            numbers: BTreeMap::new(),
+            workers: BTreeMap::new(),
+            paused: Vec::new(),
+        }
+    }
+
+    pub(crate) fn job(&self, job: JobNo) -> Option<&JobRecord> {
+        self.jobs.get(job.0.checked_sub(1)? as usize)
+    }
+
+    pub(crate) fn job_named(&self, id: &Name) -> Option<(JobNo, &JobRecord)> {
+        let number = *self.numbers.get(id)?;
+        Some((number, self.job(number)?))
+    }
+
+    pub(crate) fn jobs(&self) -> impl Iterator<Item = (JobNo, &JobRecord)> {
+        self.jobs.iter().enumerate().map(|(index, job)| (JobNo(index as u64 + 1), job))
+    }
+
+    pub(crate) fn job_count(&self) -> usize {
+        self.jobs.len()
+    }
+
+    pub(crate) fn worker(&self, worker: WorkerNo) -> Option<&WorkerRecord> {
+        self.workers.get(&worker)
+    }
+
+    pub(crate) fn paused(&self) -> &[Name] {
+        &self.paused
+    }
+
+    /// Takes over one durable event.
+    pub(crate) fn record(&mut self, entry: &Entry) {
+        self.last_seq = entry.seq;
+        self.last_at = entry.at;
+        match &entry.event {
+            Event::Submitted { jobs, .. } => jobs.iter().for_each(|spec| self.submitted(spec)),
+            Event::Assigned { job, worker, hedge, .. } => {
+                self.assigned(*job, *worker, Token::from(entry.seq), *hedge);
+            }
+            Event::Started { job, token } | Event::Granted { job, token } => {
+                self.started(*job, *token);
+            }
+            Event::AttemptFailed { job, token, cause, .. } => {
+                self.attempt_failed(*job, *token, *cause);
+            }
+            Event::Revoked { job, token, .. } => self.close(*job, *token),
+            Event::Completed { job, token, result_hash, .. } => {
+                self.ended(*job, Ending::Completed { token: *token, result_hash: *result_hash });
+            }
+            Event::DeadLettered { job, .. } => self.ended(*job, Ending::DeadLettered),
+            Event::Failed { job, .. } => self.ended(*job, Ending::Failed),
+            Event::Skipped { job, .. } => self.ended(*job, Ending::Skipped),
+            Event::Cancelled { job, .. } => self.ended(*job, Ending::Cancelled),
+            Event::Reopened { job } => self.reopened(*job),
+            Event::Escalated { job, .. } => {
+                if let Some(job) = self.job_mut(*job) {
+                    job.escalations += 1;
+                    job.failures = 0;
+                }
+            }
+            Event::WorkerJoined { worker, spec } => self.joined(*worker, spec),
+            Event::WorkerReturned { worker } => self.worker_mut(*worker, |w| w.away = false),
+            Event::WorkerDraining { worker } => self.worker_mut(*worker, |w| w.draining = true),
+            Event::WorkerUndrained { worker } => self.worker_mut(*worker, |w| w.draining = false),
+            Event::WorkerLost { worker } | Event::WorkerLeft { worker } => {
+                self.worker_mut(*worker, |w| w.away = true);
+            }
+            Event::Paused { kind } => self.paused.push(kind.clone()),
+            Event::Unpaused { kind } => self.paused.retain(|paused| paused != kind),
+            Event::Configured { config, .. } => self.config = Config::clone(config),
+            Event::Pinned { job, worker } => {
+                let id = self.worker(*worker).map(|worker| worker.spec.id.clone());
+                if let Some(job) = self.job_mut(*job) {
+                    job.pinned = id;
+                }
+            }
+            Event::Progressed { .. }
+            | Event::Retried { .. }
+            | Event::Due { .. }
+            | Event::WorkerReported { .. }
+            | Event::ModelLoaded { .. }
+            | Event::PredictorFailed { .. }
+            | Event::BreakerOpened { .. }
+            | Event::BreakerClosed
+            | Event::DriftDetected { .. } => {}
+        }
+    }
+
+    fn job_mut(&mut self, job: JobNo) -> Option<&mut JobRecord> {
+        self.jobs.get_mut(job.0.checked_sub(1)? as usize)
+    }
+
+    fn worker_mut(&mut self, worker: WorkerNo, change: impl FnOnce(&mut WorkerRecord)) {
+        if let Some(worker) = self.workers.get_mut(&worker) {
+            change(worker);
+        }
+    }
+
+    fn submitted(&mut self, spec: &Arc<JobSpec>) {
+        self.jobs.push(JobRecord {
+            spec: Arc::clone(spec),
+            ending: None,
+            ended_once: false,
+            attempts: Vec::new(),
+            closing: Vec::new(),
+            dispatches: 0,
+            failures: 0,
+            crashes: 0,
+            escalations: 0,
+            reopened: 0,
+            returned: 0,
+            pinned: None,
+        });
+        self.numbers.insert(spec.id.clone(), JobNo(self.jobs.len() as u64));
+        self.live += 1;
+    }
+
+    fn assigned(&mut self, job: JobNo, worker: WorkerNo, token: Token, hedge: bool) {
+        self.offers += 1;
+        self.hedges += u64::from(hedge);
+        if let Some(record) = self.job_mut(job) {
+            record.dispatches += u32::from(!hedge);
+            record.attempts.push(OpenAttempt { token, worker, started: false });
+        }
+        self.worker_mut(worker, |w| w.open.push((job, token)));
+    }
+
+    fn started(&mut self, job: JobNo, token: Token) {
+        let Some(record) = self.job_mut(job) else {
+            return;
+        };
+        if let Some(attempt) = record.attempts.iter_mut().find(|a| a.token == token) {
+            attempt.started = true;
+        }
+    }
+
+    fn attempt_failed(&mut self, job: JobNo, token: Token, cause: FailureCause) {
+        self.close(job, token);
+        let Some(record) = self.job_mut(job) else {
+            return;
+        };
+        match cause {
+            FailureCause::Failed
+            | FailureCause::TimedOut
+            | FailureCause::Stalled
+            | FailureCause::Permanent => record.failures += 1,
+            FailureCause::WorkerLost => record.crashes += 1,
+            FailureCause::Undelivered => {}
+            FailureCause::Returned => record.returned += 1,
+        }
+    }
+
+    fn close(&mut self, job: JobNo, token: Token) {
+        let Some(record) = self.job_mut(job) else {
+            return;
+        };
+        record.closing.retain(|closing| *closing != token);
+        let Some(position) = record.attempts.iter().position(|a| a.token == token) else {
+            return;
+        };
+        let worker = record.attempts.swap_remove(position).worker;
+        self.worker_mut(worker, |w| w.open.retain(|(_, open)| *open != token));
+    }
+
+    fn ended(&mut self, job: JobNo, ending: Ending) {
+        let Some(record) = self.job_mut(job) else {
+            return;
+        };
+        let was_open = record.ending.is_none();
+        record.ending = Some(ending);
+        record.ended_once = true;
+        let open = std::mem::take(&mut record.attempts);
+        record.closing.extend(open.iter().map(|attempt| attempt.token));
+        self.live -= u64::from(was_open);
+        for attempt in open {
+            self.worker_mut(attempt.worker, |w| w.open.retain(|(_, t)| *t != attempt.token));
+        }
+    }
+
+    fn reopened(&mut self, job: JobNo) {
+        let Some(record) = self.job_mut(job) else {
+            return;
+        };
+        let was_ended = record.ending.take().is_some();
+        record.closing.clear();
+        record.failures = 0;
+        record.crashes = 0;
+        record.reopened += 1;
+        self.live += u64::from(was_ended);
+    }
+
+    fn joined(&mut self, worker: WorkerNo, spec: &Arc<WorkerSpec>) {
+        let record = self.workers.entry(worker).or_insert_with(|| WorkerRecord {
+            spec: Arc::clone(spec),
+            draining: false,
+            away: false,
+            open: Vec::new(),
+        });
+        record.spec = Arc::clone(spec);
+        // A new process knows nothing of the old one's drain.
+        record.draining = false;
+        record.away = false;
+    }
+}

@@ -1,0 +1,30 @@
+//! A simulated fleet around the real engine, with seeded faults and every promise checked after
+//! every step.
+//!
+//! A seed determines everything: the fleet, the jobs, the faults, their order. So a violation is
+//! replayed by its seed, bit for bit. Seeds are independent of one another and run on all cores;
+//! the report does not depend on how many there are.
+
+mod agenda;
+mod chaos;
+mod client;
+mod court;
+mod defect;
+mod disk;
+mod happening;
+mod invariants;
+mod ledger;
+mod plan;
+mod predictor;
+mod program;
+mod random;
+mod run;
+mod scheduler;
+mod stage;
+mod weather;
+mod worker;
+mod workload;
+mod world;
+
+pub use defect::Defect;
+pub use run::{FaultOptions, FaultReport, FoundViolation, run_many, trace_seed};

@@ -1,0 +1,174 @@
+//! The jobs that simulated clients ask for.
+
+use bellwether_core::model::{
+    Escalation, Guarantee, JobId, Micros, Name, NewJob, OnFailure, Priority, Resources, Submission,
+    Target, Timestamp,
+};
+
+use super::plan::{self, CAPABILITIES, KINDS, MODELS, ROLES};
+use super::program::{Program, Temper};
+use super::random::Random;
+
+/// Makes jobs with names that never repeat.
+#[derive(Debug)]
+pub(crate) struct Workload {
+    random: Random,
+    named: u64,
+    workers: usize,
+    /// The longest job, in milliseconds.
+    duration_max: u64,
+}
+
+impl Workload {
+    pub(crate) fn new(mut random: Random, workers: usize) -> Workload {
+        let duration_max = *random.pick(&[300, 3_000, 20_000]);
+        Workload { random, named: 0, workers, duration_max }
+    }
+
+    pub(crate) fn single(&mut self) -> Submission {
+        let mut submission = Submission::one(self.job());
+        if self.random.chance(200) {
+            submission.run = Some(self.name("r"));
+        }
+        submission
+    }
+
+    /// A DAG whose jobs depend on earlier ones of it, and now and then on one of `known`.
+    pub(crate) fn run(&mut self, known: &[JobId]) -> Submission {
+        let count = self.random.between(2, 7) as usize;
+        let keyed = self.random.chance(500);
+        let mut jobs: Vec<NewJob> = Vec::with_capacity(count);
+        for _ in 0..count {
+            let mut job = self.job();
+            // Either all have keys or none has: a run is submitted again as a whole.
+            job.idempotency_key = keyed.then(|| self.name("k"));
+            for earlier in &jobs {
+                if self.random.chance(400) {
+                    job.dependencies.push(earlier.id.clone());
+                }
+            }
+            if !known.is_empty() && self.random.chance(150) {
+                let outside = self.random.pick(known).clone();
+                job.dependencies.push(outside);
+            }
+            if self.random.chance(300) {
+                job.on_failure = OnFailure::Run;
+            }
+            jobs.push(job);
+        }
+        // Order of submission is not order of dependency.
+        if self.random.chance(300) {
+            jobs.reverse();
+        }
+        Submission { run: Some(self.name("r")), jobs, settled: Vec::new() }
+    }
+
+    /// A submission that must be refused as a whole.
+    pub(crate) fn broken(&mut self, known: &[JobId]) -> Submission {
+        let mut submission = self.run(&[]);
+        let last = submission.jobs.len() - 1;
+        match self.random.below(4) {
+            0 => {
+                let id = submission.jobs[last].id.clone();
+                submission.jobs[last].dependencies.push(id);
+            }
+            1 => submission.jobs[0].dependencies.push(Name::fixed("nowhere")),
+            2 => submission.jobs[last].retry = Some(99),
+            _ => {
+                let (first, end) =
+                    (submission.jobs[0].id.clone(), submission.jobs[last].id.clone());
+                submission.jobs[0].dependencies = vec![end];
+                submission.jobs[last].dependencies = vec![first];
+            }
+        }
+        if let Some(id) = known.first()
+            && self.random.chance(200)
+        {
+            submission.jobs[0].id = id.clone();
+        }
+        // Without keys: a refusal must not depend on what a key has made before.
+        submission.jobs.iter_mut().for_each(|job| job.idempotency_key = None);
+        submission
+    }
+
+    /// The same wish again under another name, as a client does that makes up ids as it goes.
+    pub(crate) fn renamed(&mut self, submission: &Submission) -> Option<Submission> {
+        let [job] = submission.jobs.as_slice() else {
+            return None;
+        };
+        job.idempotency_key.as_ref()?;
+        let mut again = submission.clone();
+        again.jobs[0].id = self.name("j");
+        again.run = again.run.map(|_| self.name("r"));
+        Some(again)
+    }
+
+    fn job(&mut self) -> NewJob {
+        let kind = self.random.pick_name(&KINDS);
+        let id = self.name("j");
+        let key = self.random.chance(600).then(|| self.name("k"));
+        let duration_ms = self.random.skewed(1, self.duration_max) as u32;
+        let temper = self.temper();
+        let random = &mut self.random;
+        let mut job = NewJob::new(id, kind);
+        job.payload = Program { temper, duration_ms }.to_payload();
+        job.idempotency_key = key;
+        job.priority = *random.pick(&Priority::ALL);
+        job.guarantee = *random.pick(&[
+            Guarantee::AtMostOnce,
+            Guarantee::AtLeastOnce,
+            Guarantee::AtLeastOnce,
+            Guarantee::ExactlyOnce,
+            Guarantee::ExactlyOnce,
+        ]);
+        job.requirements.target = match random.below(10) {
+            0 => Target::Role(random.pick_name(&ROLES)),
+            1 => Target::Receiver(plan::worker_id(random.index(self.workers))),
+            _ => Target::Any,
+        };
+        // A receiver may lack a skill for ever; only jobs that somebody can run ask for one.
+        if !matches!(job.requirements.target, Target::Receiver(_)) {
+            if random.chance(200) {
+                job.requirements.capabilities = [random.pick_name(&CAPABILITIES)].into();
+            }
+            if random.chance(150) {
+                job.requirements.model = Some(random.pick_name(&MODELS));
+            }
+        }
+        if random.chance(300) {
+            job.requirements.resources = Resources {
+                cpu: random.between(0, u64::from(plan::WORKER_CPU)) as u32,
+                memory: random.between(0, plan::WORKER_MEMORY),
+            };
+        }
+        job.timeout = random.chance(300).then(|| Micros::from_secs(random.between(1, 30)));
+        job.retry = random.chance(500).then(|| random.between(0, 5) as u32);
+        job.sender = random.chance(500).then(|| random.pick_name(&["ann", "bob"]));
+        job.delay = Micros::from_millis(if random.chance(150) { random.below(15_000) } else { 0 });
+        job.not_before = Timestamp(if random.chance(100) { random.below(60_000_000) } else { 0 });
+        if random.chance(150) {
+            job.escalation = Some(Escalation {
+                priority: random.chance(700).then_some(Priority::Critical),
+                role: random.chance(500).then(|| random.pick_name(&ROLES)),
+            });
+        }
+        job
+    }
+
+    fn temper(&mut self) -> Temper {
+        match self.random.below(100) {
+            0..=74 => Temper::Succeeds,
+            75..=82 => Temper::FailsAtFirst,
+            83..=86 => Temper::Fails,
+            87..=88 => Temper::FailsForGood,
+            89..=92 => Temper::Poison,
+            93..=95 => Temper::Hangs,
+            _ => Temper::Snoozes,
+        }
+    }
+
+    fn name(&mut self, prefix: &str) -> Name {
+        self.named += 1;
+        Name::fixed(&format!("{prefix}{}", self.named))
+    }
+}

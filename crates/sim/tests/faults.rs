@@ -1,0 +1,59 @@
+//! The scheduler keeps its promises under seeded faults, and a seed always means the same run.
+
+use bellwether_sim::faults::{FaultOptions, run_many};
+
+#[test]
+fn no_seed_breaks_a_promise() {
+    let report = run_many(&FaultOptions { seeds: 200, ..FaultOptions::default() });
+    assert_eq!(report.seeds, 200);
+    assert_eq!(report.violations, []);
+}
+
+#[test]
+fn the_same_seeds_give_the_same_report_on_any_number_of_threads() {
+    let on = |threads| run_many(&FaultOptions { seeds: 20, threads, ..FaultOptions::default() });
+    assert_eq!(on(1), on(3));
+}
+
+#[test]
+fn every_kind_of_fault_strikes() {
+    let report = run_many(&FaultOptions { seeds: 120, ..FaultOptions::default() });
+    let missing: Vec<&str> =
+        KINDS.into_iter().filter(|kind| !report.faults.contains_key(kind)).collect();
+    assert!(missing.is_empty(), "never struck: {missing:?}");
+}
+
+const KINDS: [&str; 32] = [
+    "append_failed",
+    "append_failed_after_writing",
+    "append_torn",
+    "cancel_in_flight",
+    "clock_jumped_backwards",
+    "clock_jumped_forwards",
+    "config_changed",
+    "connection_broken",
+    "crash_after_append",
+    "crash_after_durable",
+    "crash_after_handle",
+    "crash_after_take_batch",
+    "crash_while_recovering",
+    "crash_while_releasing",
+    "drain_in_flight",
+    "message_cut_off",
+    "message_duplicated",
+    "message_late",
+    "message_lost",
+    "message_reordered",
+    "predictor_failed",
+    "report_forged",
+    "submission_flood",
+    "submitted_again",
+    "submitted_again_renamed",
+    "type_paused",
+    "worker_cut_off",
+    "worker_gray",
+    "worker_killed_after_effect",
+    "worker_killed_before_effect",
+    "worker_killed_by_poison",
+    "worker_paused",
+];
