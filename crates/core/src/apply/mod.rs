@@ -102,6 +102,8 @@ impl State {
             Event::Unpaused { kind } => {
                 self.paused.remove(kind);
                 self.index.classes.set_paused(kind, false);
+                // Capacity that came while a class was paused did not wake it.
+                self.index.classes.unpark_all();
                 self.index.dirty = true;
             }
             Event::Configured { version, config } => {
