@@ -163,6 +163,19 @@ fn predictions_are_measured() {
 }
 
 #[test]
+fn faults_are_simulated_from_the_seed_on_and_repeat_exactly() {
+    let faults =
+        |seed: &str| json(&["simulate", "faults", "--seeds", "3", "--seed", seed, "--json"]);
+    let report = faults("7");
+    assert_eq!((&report["seeds"], &report["violations"]), (&3.into(), &Value::Array(Vec::new())));
+    assert!(report["sim_hours"].as_f64().unwrap() > 0.0 && report["steps"].as_u64().unwrap() > 0);
+    assert!(!keys(&report["faults"]).is_empty());
+    assert_eq!(report["final_hash"].as_str().unwrap().len(), 64);
+    assert_eq!(report, faults("7"));
+    assert_ne!(report["final_hash"], faults("8")["final_hash"]);
+}
+
+#[test]
 fn the_core_is_measured() {
     let report =
         json(&["bench", "core", "--workers", "3", "--waiting", "50", "--jobs", "200", "--json"]);

@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 
 use crate::exit::Verdict;
 
+mod faults;
 mod names;
 mod predict;
 mod trace;
@@ -19,11 +20,13 @@ pub(crate) struct Arguments {
 enum Command {
     Trace(trace::Arguments),
     Predict(predict::Arguments),
+    Faults(faults::Arguments),
 }
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     match arguments.command {
         Command::Trace(arguments) => trace::run(arguments),
         Command::Predict(arguments) => predict::run(arguments),
+        Command::Faults(arguments) => faults::run(arguments),
     }
 }
