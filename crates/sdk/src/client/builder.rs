@@ -1,0 +1,88 @@
+//! Settings of a client.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether_wire::v1::scheduler_client::SchedulerClient;
+
+use super::{Client, Settings};
+use crate::backoff::Backoff;
+use crate::connection::{Connection, MESSAGE_BYTES_MAX, Security};
+use crate::error::ClientError;
+
+/// Submissions in one message of [`Client::submit_many`], unless told otherwise.
+const BATCH_JOBS: usize = 1_000;
+
+#[derive(Debug, Clone)]
+pub struct ClientBuilder {
+    address: String,
+    security: Security,
+    pub(super) backoff: Backoff,
+    pub(super) patience: Duration,
+    pub(super) batch: usize,
+}
+
+impl ClientBuilder {
+    pub(super) fn new(address: String) -> ClientBuilder {
+        ClientBuilder {
+            address,
+            security: Security::default(),
+            backoff: Backoff::default(),
+            patience: Duration::from_secs(30),
+            batch: BATCH_JOBS,
+        }
+    }
+
+    #[must_use]
+    pub fn security(mut self, security: Security) -> ClientBuilder {
+        self.security = security;
+        self
+    }
+
+    #[must_use]
+    pub fn token(mut self, token: impl Into<String>) -> ClientBuilder {
+        self.security.token = Some(token.into());
+        self
+    }
+
+    /// How long calls keep trying to reach the scheduler.
+    #[must_use]
+    pub fn patience(mut self, patience: Duration) -> ClientBuilder {
+        self.patience = patience;
+        self
+    }
+
+    #[must_use]
+    pub fn backoff(mut self, backoff: Backoff) -> ClientBuilder {
+        self.backoff = backoff;
+        self
+    }
+
+    /// Submissions in one message when many are submitted.
+    #[must_use]
+    pub fn batch(mut self, jobs: usize) -> ClientBuilder {
+        self.batch = jobs.max(1);
+        self
+    }
+
+    /// Fails if nobody answers at the address.
+    pub async fn connect(self) -> Result<Client, ClientError> {
+        let connection = Connection::new(&self.address, &self.security)?;
+        let link = connection.connect().await?;
+        Ok(self.client(connection, link))
+    }
+
+    /// Connects with the first call. It must be called within a Tokio runtime.
+    pub fn lazy(self) -> Result<Client, ClientError> {
+        let connection = Connection::new(&self.address, &self.security)?;
+        let link = connection.lazy();
+        Ok(self.client(connection, link))
+    }
+
+    fn client(self, connection: Connection, link: crate::connection::Link) -> Client {
+        let link = SchedulerClient::new(link)
+            .max_decoding_message_size(MESSAGE_BYTES_MAX)
+            .max_encoding_message_size(MESSAGE_BYTES_MAX);
+        Client { link, settings: Arc::new(Settings { connection, builder: self }) }
+    }
+}

@@ -1,0 +1,156 @@
+//! What can go wrong between a client and the scheduler.
+
+use std::fmt;
+use std::time::Duration;
+
+use bellwether_wire::v1;
+use tonic::{Code, Status};
+
+/// Metadata of a failed call: the stable code of a rejection, and microseconds after which to retry.
+const CODE_KEY: &str = "bellwether-code";
+const RETRY_AFTER_KEY: &str = "bellwether-retry-after";
+
+/// The scheduler's no, with a code that programs may branch on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// Stable, as `queue_full`.
+    pub code: String,
+    /// For people.
+    pub message: String,
+    /// Trying again after this long may help.
+    pub retry_after: Option<Duration>,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} [{}]", self.message, self.code)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl From<v1::Rejection> for Refusal {
+    fn from(wire: v1::Rejection) -> Refusal {
+        let retry_after = (wire.retry_after > 0).then(|| Duration::from_micros(wire.retry_after));
+        Refusal { code: wire.code, message: wire.message, retry_after }
+    }
+}
+
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ClientError {
+    /// It answered, and refused.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    #[error(
+        "failed to reach the scheduler at {address}: {reason}; is it running, and is the address right?"
+    )]
+    Unreachable { address: String, reason: String },
+    #[error("the scheduler does not let us in: {0}; check the token and its role")]
+    Denied(String),
+    #[error("the address {address:?} is of no use: {reason}")]
+    BadAddress { address: String, reason: String },
+    #[error("the scheduler did not answer within {0:?}")]
+    TimedOut(Duration),
+    /// An answer that this version of the library can't make sense of.
+    #[error("the scheduler's answer makes no sense: {0}")]
+    Protocol(String),
+}
+
+impl ClientError {
+    /// The code of the refusal, if it is one.
+    pub fn code(&self) -> Option<&str> {
+        match self {
+            ClientError::Refused(refusal) => Some(&refusal.code),
+            _ => None,
+        }
+    }
+
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            ClientError::Refused(refusal) => refusal.retry_after,
+            _ => None,
+        }
+    }
+
+    /// Nobody knows whether the call took effect, or it can't have: the same call may be sent again.
+    pub(crate) fn is_transient(&self) -> bool {
+        matches!(self, ClientError::Unreachable { .. })
+    }
+
+    pub(crate) fn from_status(address: &str, status: &Status) -> ClientError {
+        let reason = reason(status);
+        match status.code() {
+            Code::Unavailable | Code::Cancelled | Code::Aborted | Code::Unknown
+                if text(status, CODE_KEY).is_none() =>
+            {
+                ClientError::Unreachable { address: address.to_owned(), reason }
+            }
+            Code::Unauthenticated | Code::PermissionDenied => ClientError::Denied(reason),
+            Code::Internal | Code::DataLoss => ClientError::Protocol(reason),
+            code => ClientError::Refused(Refusal {
+                code: text(status, CODE_KEY).unwrap_or_else(|| name(code).to_owned()),
+                message: status.message().to_owned(),
+                retry_after: text(status, RETRY_AFTER_KEY)
+                    .and_then(|text| text.parse().ok())
+                    .map(Duration::from_micros),
+            }),
+        }
+    }
+}
+
+fn text(status: &Status, key: &str) -> Option<String> {
+    status.metadata().get(key)?.to_str().ok().map(str::to_owned)
+}
+
+/// The message and what lies below it: "transport error" alone helps nobody.
+fn reason(status: &Status) -> String {
+    let mut reason = status.message().to_owned();
+    let mut source = std::error::Error::source(status);
+    while let Some(error) = source {
+        let text = error.to_string();
+        if !reason.contains(&text) {
+            reason.push_str(": ");
+            reason.push_str(&text);
+        }
+        source = error.source();
+    }
+    reason
+}
+
+/// Codes of calls that carry none of ours.
+fn name(code: Code) -> &'static str {
+    match code {
+        Code::NotFound => "unknown_job",
+        Code::ResourceExhausted => "too_large",
+        Code::InvalidArgument => "malformed",
+        Code::DeadlineExceeded => "deadline_exceeded",
+        Code::FailedPrecondition => "not_now",
+        Code::AlreadyExists => "already_exists",
+        Code::OutOfRange => "out_of_range",
+        Code::Unimplemented => "unimplemented",
+        _ => "refused",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_keeps_its_code_and_when_to_retry() {
+        let mut status = Status::resource_exhausted("the queue is full");
+        status.metadata_mut().insert(CODE_KEY, "queue_full".parse().unwrap());
+        status.metadata_mut().insert(RETRY_AFTER_KEY, "2000000".parse().unwrap());
+        let error = ClientError::from_status("http://x", &status);
+        assert_eq!(error.code(), Some("queue_full"));
+        assert_eq!(error.retry_after(), Some(Duration::from_secs(2)));
+        assert!(!error.is_transient());
+    }
+
+    #[test]
+    fn a_lost_connection_may_be_tried_again() {
+        let error = ClientError::from_status("http://x", &Status::unavailable("gone"));
+        assert!(error.is_transient());
+        assert!(error.to_string().contains("http://x: gone"));
+    }
+}

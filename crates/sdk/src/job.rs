@@ -1,0 +1,207 @@
+//! Jobs to submit.
+
+use std::time::Duration;
+
+use bellwether_wire::v1;
+use bytes::Bytes;
+
+use crate::random::new_id;
+
+/// A job to submit. Only the type is needed; the scheduler's defaults stand for the rest.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewJob(v1::NewJob);
+
+impl NewJob {
+    pub fn new(kind: impl Into<String>) -> NewJob {
+        NewJob(v1::NewJob { r#type: kind.into(), ..Default::default() })
+    }
+
+    #[must_use]
+    pub fn id(mut self, id: impl Into<String>) -> NewJob {
+        self.0.id = id.into();
+        self
+    }
+
+    /// Its name in the run.
+    #[must_use]
+    pub fn node(mut self, node: impl Into<String>) -> NewJob {
+        self.0.node = node.into();
+        self
+    }
+
+    #[must_use]
+    pub fn payload(mut self, payload: impl Into<Bytes>) -> NewJob {
+        self.0.payload = payload.into();
+        self
+    }
+
+    #[must_use]
+    pub fn priority(mut self, priority: v1::Priority) -> NewJob {
+        self.0.priority = priority.into();
+        self
+    }
+
+    /// It starts only once this job has completed.
+    #[must_use]
+    pub fn after(mut self, id: impl Into<String>) -> NewJob {
+        self.0.dependencies.push(id.into());
+        self
+    }
+
+    #[must_use]
+    pub fn on_failure(mut self, choice: v1::OnFailure) -> NewJob {
+        self.0.on_failure = choice.into();
+        self
+    }
+
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> NewJob {
+        self.0.timeout = Some(micros(timeout));
+        self
+    }
+
+    #[must_use]
+    pub fn retry(mut self, times: u32) -> NewJob {
+        self.0.retry = Some(times);
+        self
+    }
+
+    #[must_use]
+    pub fn guarantee(mut self, guarantee: v1::Guarantee) -> NewJob {
+        self.0.guarantee = guarantee.into();
+        self
+    }
+
+    /// Submitting it twice with the same key makes one job.
+    #[must_use]
+    pub fn idempotency_key(mut self, key: impl Into<String>) -> NewJob {
+        self.0.idempotency_key = key.into();
+        self
+    }
+
+    #[must_use]
+    pub fn sender(mut self, sender: impl Into<String>) -> NewJob {
+        self.0.sender = sender.into();
+        self
+    }
+
+    /// Only this worker may run it.
+    #[must_use]
+    pub fn receiver(mut self, worker: impl Into<String>) -> NewJob {
+        self.0.receiver = worker.into();
+        self
+    }
+
+    /// Any worker with this role may run it.
+    #[must_use]
+    pub fn role(mut self, role: impl Into<String>) -> NewJob {
+        self.0.role = role.into();
+        self
+    }
+
+    #[must_use]
+    pub fn capability(mut self, capability: impl Into<String>) -> NewJob {
+        self.0.capabilities.push(capability.into());
+        self
+    }
+
+    #[must_use]
+    pub fn model(mut self, model: impl Into<String>) -> NewJob {
+        self.0.model = model.into();
+        self
+    }
+
+    #[must_use]
+    pub fn millicores(mut self, cpu: u32) -> NewJob {
+        self.0.cpu = cpu;
+        self
+    }
+
+    #[must_use]
+    pub fn memory_bytes(mut self, memory: u64) -> NewJob {
+        self.0.memory = memory;
+        self
+    }
+
+    #[must_use]
+    pub fn delay(mut self, delay: Duration) -> NewJob {
+        self.0.delay = micros(delay);
+        self
+    }
+
+    #[must_use]
+    pub fn tag(mut self, tag: impl Into<String>) -> NewJob {
+        self.0.tags.push(tag.into());
+        self
+    }
+
+    /// The message behind it, for fields that have no method here.
+    pub fn wire(&mut self) -> &mut v1::NewJob {
+        &mut self.0
+    }
+
+    /// A key makes it safe to send the job again when the answer got lost.
+    pub(crate) fn keyed(mut self) -> NewJob {
+        if self.0.idempotency_key.is_empty() {
+            self.0.idempotency_key = new_id();
+        }
+        if self.0.id.is_empty() {
+            self.0.id = new_id();
+        }
+        self
+    }
+}
+
+impl From<v1::NewJob> for NewJob {
+    fn from(job: v1::NewJob) -> NewJob {
+        NewJob(job)
+    }
+}
+
+impl From<NewJob> for v1::NewJob {
+    fn from(job: NewJob) -> v1::NewJob {
+        job.0
+    }
+}
+
+impl From<NewJob> for v1::Submission {
+    fn from(job: NewJob) -> v1::Submission {
+        v1::Submission { run_id: String::new(), jobs: vec![job.0] }
+    }
+}
+
+/// Jobs that are taken together or not at all, with dependencies among them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Run {
+    /// Generated if absent.
+    pub id: Option<String>,
+    pub jobs: Vec<NewJob>,
+}
+
+impl Run {
+    pub fn named(id: impl Into<String>) -> Run {
+        Run { id: Some(id.into()), jobs: Vec::new() }
+    }
+
+    #[must_use]
+    pub fn job(mut self, job: NewJob) -> Run {
+        self.jobs.push(job);
+        self
+    }
+
+    pub(crate) fn keyed(mut self) -> Run {
+        self.jobs = self.jobs.into_iter().map(NewJob::keyed).collect();
+        self
+    }
+}
+
+impl From<Run> for v1::Submission {
+    fn from(run: Run) -> v1::Submission {
+        let jobs = run.jobs.into_iter().map(v1::NewJob::from).collect();
+        v1::Submission { run_id: run.id.unwrap_or_default(), jobs }
+    }
+}
+
+pub(crate) fn micros(span: Duration) -> u64 {
+    u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,108 @@
+//! What a handler knows of its attempt.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bellwether_wire::v1;
+use bytes::Bytes;
+use tokio::sync::{Notify, mpsc};
+
+use super::executor::Happening;
+
+/// An attempt, as its handler sees it. Clones are the same attempt.
+#[derive(Debug, Clone)]
+pub struct Context(Arc<Inner>);
+
+/// One allocation for everything, because this is made for each job.
+#[derive(Debug)]
+struct Inner {
+    offer: v1::Offer,
+    cancelled: AtomicBool,
+    cancel: Notify,
+    /// The latest, until the session takes it. A lock, because handler and session both write it.
+    progress: Mutex<Option<v1::Progress>>,
+    happenings: mpsc::UnboundedSender<Happening>,
+}
+
+impl Context {
+    pub(crate) fn new(offer: v1::Offer, happenings: mpsc::UnboundedSender<Happening>) -> Context {
+        Context(Arc::new(Inner {
+            offer,
+            cancelled: AtomicBool::new(false),
+            cancel: Notify::new(),
+            progress: Mutex::new(None),
+            happenings,
+        }))
+    }
+
+    pub fn id(&self) -> &str {
+        &self.0.offer.id
+    }
+
+    pub fn kind(&self) -> &str {
+        &self.0.offer.r#type
+    }
+
+    pub fn payload(&self) -> &Bytes {
+        &self.0.offer.payload
+    }
+
+    /// From 1.
+    pub fn attempt(&self) -> u32 {
+        self.0.offer.number
+    }
+
+    /// The same for every attempt of the job: use it to make an effect once.
+    pub fn idempotency_token(&self) -> &str {
+        &self.0.offer.idempotency_token
+    }
+
+    /// The fencing token of this attempt. It grows: an effect that saw a higher one must refuse
+    /// this.
+    pub fn token(&self) -> u64 {
+        self.0.offer.token
+    }
+
+    /// Everything that the scheduler said.
+    pub fn offer(&self) -> &v1::Offer {
+        &self.0.offer
+    }
+
+    /// How far it is, in thousandths. Of reports in quick succession the latest is sent.
+    pub fn progress(&self, permille: u32, note: impl Into<String>) {
+        let progress = v1::Progress { permille: permille.min(1_000), note: note.into() };
+        if self.latest_progress().replace(progress).is_none() {
+            // Nobody listens only once the worker has ended, and then nobody wants to know.
+            drop(self.0.happenings.send(Happening::Progressed { token: self.token() }));
+        }
+    }
+
+    pub(crate) fn take_progress(&self) -> Option<v1::Progress> {
+        self.latest_progress().take()
+    }
+
+    fn latest_progress(&self) -> std::sync::MutexGuard<'_, Option<v1::Progress>> {
+        self.0.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The scheduler wants the attempt to stop; its result will not be taken.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.cancelled.load(Ordering::Acquire)
+    }
+
+    /// Returns once the attempt is to stop.
+    pub async fn cancelled(&self) {
+        loop {
+            let notified = self.0.cancel.notified();
+            if self.is_cancelled() {
+                return;
+            }
+            notified.await;
+        }
+    }
+
+    pub(crate) fn cancel(&self) {
+        self.0.cancelled.store(true, Ordering::Release);
+        self.0.cancel.notify_waiters();
+    }
+}

@@ -1,0 +1,118 @@
+//! Connects, and connects again.
+
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+use tokio::task::{JoinError, JoinHandle};
+
+use super::session::{End, Resident, Stop};
+use crate::backoff::Backoff;
+use crate::connection::Connection;
+use crate::error::ClientError;
+
+/// A worker that is to end and can't reach the scheduler gives up after this: its unconfirmed
+/// results are lost, and their jobs run again.
+const DRAIN_PATIENCE: Duration = Duration::from_secs(20);
+
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerError {
+    #[error("worker {id}: {source}")]
+    Refused { id: String, source: ClientError },
+    #[error("worker {id} could not tell the scheduler its last results: {source}")]
+    NotDrained { id: String, source: ClientError },
+    #[error("worker {id} ended early: {source}")]
+    Ended { id: String, source: JoinError },
+    #[error("failed to listen for signals: {0}")]
+    Signals(#[from] std::io::Error),
+}
+
+/// A worker at work. Dropping the handle lets it leave.
+#[derive(Debug)]
+pub struct RunningWorker {
+    pub(super) id: String,
+    pub(super) stop: watch::Sender<Stop>,
+    pub(super) task: JoinHandle<Result<(), WorkerError>>,
+}
+
+impl RunningWorker {
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Takes no more, and ends once everything is finished and confirmed.
+    pub fn drain(&self) {
+        self.stop.send_replace(Stop::Drain);
+    }
+
+    /// Ends now; what it holds is given back.
+    pub fn leave(&self) {
+        self.stop.send_replace(Stop::Leave);
+    }
+
+    /// Ends without a word, as a crash would.
+    pub fn kill(self) {
+        self.task.abort();
+    }
+
+    /// Returns once the worker has ended.
+    pub async fn ended(&mut self) -> Result<(), WorkerError> {
+        let id = self.id.clone();
+        (&mut self.task).await.unwrap_or_else(|source| Err(WorkerError::Ended { id, source }))
+    }
+}
+
+pub(super) async fn run(
+    mut resident: Resident,
+    connection: Connection,
+    backoff: Backoff,
+) -> Result<(), WorkerError> {
+    let mut stop = resident.stop.clone();
+    let mut failures = 0;
+    let mut unheard_since = Instant::now();
+    loop {
+        let end = match connection.connect().await {
+            Ok(link) => resident.attend(link, || failures = 0).await,
+            Err(error) => End::Broken(error),
+        };
+        if failures == 0 {
+            unheard_since = Instant::now();
+        }
+        let stopping = *stop.borrow() >= Stop::Drain;
+        match end {
+            End::Left => return Ok(()),
+            End::Reconnect => {}
+            End::Broken(source) if is_final(&source) => {
+                return Err(WorkerError::Refused { id: resident.spec.id, source });
+            }
+            End::Broken(source) => {
+                let nothing_owed = resident.desk.is_clear();
+                if stopping && (nothing_owed || unheard_since.elapsed() > DRAIN_PATIENCE) {
+                    let id = resident.spec.id;
+                    let lost = Err(WorkerError::NotDrained { id, source });
+                    return if nothing_owed { Ok(()) } else { lost };
+                }
+            }
+        }
+        failures += 1;
+        let pause = tokio::time::sleep(backoff.pause(failures));
+        tokio::select! {
+            () = pause => {}
+            // A wish to stop need not wait for the pause to end.
+            _ = stop.changed(), if !stopping => {}
+        }
+    }
+}
+
+/// Connecting again would lead to the same.
+fn is_final(error: &ClientError) -> bool {
+    match error {
+        ClientError::BadAddress { .. } | ClientError::Denied(_) => true,
+        ClientError::Refused(refusal) => {
+            ["malformed", "bad_slots", "too_many_labels", "unimplemented"]
+                .contains(&refusal.code.as_str())
+        }
+        ClientError::Unreachable { .. } | ClientError::TimedOut(_) | ClientError::Protocol(_) => {
+            false
+        }
+    }
+}

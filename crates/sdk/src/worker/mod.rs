@@ -1,0 +1,20 @@
+//! Running jobs.
+//!
+//! [`desk`] is what a worker holds and owes, without any I/O; [`session`] is one connection;
+//! [`link`] connects again and again. Handlers run beside them.
+
+mod builder;
+mod context;
+mod desk;
+mod executor;
+mod handler;
+mod link;
+mod machine;
+mod outcome;
+mod session;
+
+pub use builder::{Worker, WorkerBuilder};
+pub use context::Context;
+pub use handler::Handler;
+pub use link::{RunningWorker, WorkerError};
+pub use outcome::{IntoOutcome, Outcome};

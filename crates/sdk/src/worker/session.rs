@@ -1,0 +1,312 @@
+//! One connection to the scheduler, from registration to its end.
+
+use std::time::{Duration, Instant};
+
+use bellwether_wire::v1;
+use bellwether_wire::v1::worker_link_client::WorkerLinkClient;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Interval, MissedTickBehavior};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Status, Streaming};
+
+use super::desk::Desk;
+use super::executor::{Begun, Executor, Happening};
+use super::machine::Machine;
+use crate::connection::{Link, MESSAGE_BYTES_MAX};
+use crate::error::ClientError;
+
+/// Messages handed to the connection ahead; while it is slower, reports gather for the next.
+const MESSAGES_AHEAD: usize = 2;
+/// Happenings that are taken in one go.
+const HAPPENINGS_MAX: usize = 4_096;
+/// Progress of one attempt is sent this often at most.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+/// Until the scheduler says otherwise.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(5);
+
+/// How a worker is to end, in rising order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Stop {
+    No,
+    /// Finish what it holds first.
+    Drain,
+    /// Give back what it holds.
+    Leave,
+}
+
+/// Why a connection ended.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// We said goodbye.
+    Left,
+    /// The scheduler asked us to come back.
+    Reconnect,
+    Broken(ClientError),
+}
+
+/// What outlives a connection.
+pub(crate) struct Resident {
+    pub(crate) spec: v1::WorkerSpec,
+    pub(crate) desk: Desk,
+    pub(crate) executor: Executor,
+    pub(crate) happenings: mpsc::UnboundedReceiver<Happening>,
+    pub(crate) stop: watch::Receiver<Stop>,
+    pub(crate) address: String,
+    pub(crate) models_loaded: Vec<v1::ModelLoaded>,
+    pub(crate) machine: Machine,
+}
+
+/// What a session waits for.
+enum Next {
+    /// A message can be sent, and there is something to say.
+    Room,
+    Heard(Result<Option<v1::SchedulerMessage>, Status>),
+    Happened,
+    BeatDue,
+    ProgressDue,
+    Stop(Stop),
+}
+
+struct Session<'a> {
+    resident: &'a mut Resident,
+    outgoing: mpsc::Sender<v1::WorkerMessage>,
+    incoming: Streaming<v1::SchedulerMessage>,
+    heartbeat: Interval,
+    progress: Interval,
+    buffer: Vec<Happening>,
+    beat_due: bool,
+    drain_due: bool,
+}
+
+impl Resident {
+    /// Registers, works, and returns when the connection has ended. `registered` is called once the
+    /// scheduler knows us.
+    pub(crate) async fn attend(&mut self, link: Link, registered: impl FnOnce()) -> End {
+        match Session::open(self, link).await {
+            Ok(session) => {
+                registered();
+                session.work().await
+            }
+            Err(error) => End::Broken(error),
+        }
+    }
+
+    /// Takes what handlers had to say while nobody was connected.
+    fn catch_up(&mut self) {
+        while let Ok(happening) = self.happenings.try_recv() {
+            self.note(happening);
+        }
+    }
+
+    fn note(&mut self, happening: Happening) {
+        match happening {
+            Happening::Finished { token, outcome } => self.desk.finished(token, outcome),
+            Happening::Progressed { token } => self.desk.progressed(token),
+            Happening::Ended { token } => self.desk.ended(token),
+            Happening::ModelLoaded(loaded) => {
+                if !self.spec.models.contains(&loaded.model) {
+                    self.spec.models.push(loaded.model.clone());
+                }
+                self.models_loaded.push(loaded);
+            }
+        }
+    }
+
+    fn revoke(&mut self, token: u64) {
+        if let Some(task) = self.desk.revoked(token) {
+            self.executor.stop_later(token, task);
+        }
+    }
+
+    /// Starts whatever may start; quick handlers end on the way.
+    fn start_ready(&mut self) {
+        let since = Instant::now();
+        while let Some(context) = self.desk.next_to_start() {
+            match self.executor.begin(&context, since) {
+                Begun::Finished(outcome) => self.desk.finished(context.token(), outcome),
+                Begun::Running(task) => self.desk.runs_in(context.token(), task),
+            }
+        }
+    }
+
+    fn heartbeat(&mut self) -> v1::Heartbeat {
+        v1::Heartbeat {
+            cpu_permille: self.machine.cpu_permille(),
+            memory_permille: self.machine.memory_permille(),
+            load_permille: self.desk.load_permille(),
+            queue_depth: u32::try_from(self.desk.queue_depth()).unwrap_or(u32::MAX),
+            overloaded: false,
+        }
+    }
+}
+
+impl<'a> Session<'a> {
+    async fn open(resident: &'a mut Resident, link: Link) -> Result<Session<'a>, ClientError> {
+        resident.catch_up();
+        let (outgoing, messages) = mpsc::channel(MESSAGES_AHEAD);
+        let spec = Some(resident.spec.clone());
+        let register = v1::Register { spec, held: resident.desk.held() };
+        let hello = v1::WorkerMessage { register: Some(register), ..Default::default() };
+        outgoing.try_send(hello).expect("an empty channel has room");
+
+        let mut link = WorkerLinkClient::new(link)
+            .max_decoding_message_size(MESSAGE_BYTES_MAX)
+            .max_encoding_message_size(MESSAGE_BYTES_MAX);
+        let address = resident.address.clone();
+        let failed = |status| ClientError::from_status(&address, &status);
+        let mut incoming =
+            link.session(ReceiverStream::new(messages)).await.map_err(failed)?.into_inner();
+        let first = incoming.message().await.map_err(failed)?;
+        let welcome = first.as_ref().and_then(|message| message.registered.clone());
+        let (Some(first), Some(welcome)) = (first, welcome) else {
+            let text = "the first message does not say that we are registered".to_owned();
+            return Err(ClientError::Protocol(text));
+        };
+        for attempt in &welcome.unknown {
+            resident.revoke(attempt.token);
+        }
+        resident.desk.reconnected();
+        let drain_due = *resident.stop.borrow() >= Stop::Drain;
+        let mut session = Session {
+            drain_due,
+            resident,
+            outgoing,
+            incoming,
+            heartbeat: interval(welcome.heartbeat_interval),
+            progress: interval(u64::try_from(PROGRESS_INTERVAL.as_micros()).unwrap_or(0)),
+            buffer: Vec::with_capacity(HAPPENINGS_MAX),
+            beat_due: true,
+        };
+        session.hear(first);
+        Ok(session)
+    }
+
+    async fn work(mut self) -> End {
+        loop {
+            self.resident.start_ready();
+            if self.has_gone() {
+                return self.leave().await;
+            }
+            match self.next().await {
+                Next::Room => {
+                    let message = self.message();
+                    if self.outgoing.try_send(message).is_err() {
+                        return self.broken("the stream was closed");
+                    }
+                }
+                Next::Heard(Ok(Some(message))) => {
+                    let reconnect = message.reconnect;
+                    self.hear(message);
+                    if reconnect {
+                        return End::Reconnect;
+                    }
+                }
+                Next::Heard(Ok(None)) => return self.broken("the scheduler closed the stream"),
+                Next::Heard(Err(status)) => {
+                    let address = &self.resident.address;
+                    return End::Broken(ClientError::from_status(address, &status));
+                }
+                Next::Happened => {
+                    for happening in self.buffer.drain(..) {
+                        self.resident.note(happening);
+                    }
+                }
+                Next::BeatDue => self.beat_due = true,
+                Next::ProgressDue => self.resident.desk.release_progress(),
+                Next::Stop(Stop::No) => {}
+                Next::Stop(Stop::Drain) => {
+                    self.resident.desk.drain();
+                    self.drain_due = true;
+                }
+                Next::Stop(Stop::Leave) => return self.leave().await,
+            }
+        }
+    }
+
+    async fn next(&mut self) -> Next {
+        let has_mail = self.has_mail();
+        let has_progress = self.resident.desk.has_progress();
+        tokio::select! {
+            // What is owed goes out before more is taken in.
+            biased;
+            _ = self.outgoing.reserve(), if has_mail => Next::Room,
+            received = self.incoming.message() => Next::Heard(received),
+            _ = self.resident.happenings.recv_many(&mut self.buffer, HAPPENINGS_MAX) => {
+                Next::Happened
+            }
+            _ = self.heartbeat.tick() => Next::BeatDue,
+            _ = self.progress.tick(), if has_progress => Next::ProgressDue,
+            changed = self.resident.stop.changed() => match changed {
+                Ok(()) => Next::Stop(*self.resident.stop.borrow_and_update()),
+                Err(_) => Next::Stop(Stop::Leave),
+            }
+        }
+    }
+
+    /// Everything that is ready, in one message.
+    fn message(&mut self) -> v1::WorkerMessage {
+        let beat = std::mem::take(&mut self.beat_due);
+        v1::WorkerMessage {
+            register: None,
+            heartbeat: beat.then(|| self.resident.heartbeat()),
+            reports: self.resident.desk.take_reports(),
+            models_loaded: std::mem::take(&mut self.resident.models_loaded),
+            drain: std::mem::take(&mut self.drain_due),
+            leave: false,
+        }
+    }
+
+    fn hear(&mut self, message: v1::SchedulerMessage) {
+        let resident = &mut *self.resident;
+        for refusal in &message.refusals {
+            if refusal.token != 0 {
+                resident.revoke(refusal.token);
+            }
+        }
+        resident.desk.confirmed(message.reports_done);
+        for revoke in &message.revokes {
+            resident.revoke(revoke.token);
+        }
+        for grant in &message.grants {
+            resident.desk.granted(grant.token);
+        }
+        for offer in message.offers {
+            resident.desk.offered(resident.executor.context(offer));
+        }
+    }
+
+    fn has_mail(&self) -> bool {
+        self.resident.desk.has_unsent()
+            || self.beat_due
+            || self.drain_due
+            || !self.resident.models_loaded.is_empty()
+    }
+
+    fn has_gone(&self) -> bool {
+        let stopping = *self.resident.stop.borrow() >= Stop::Drain;
+        stopping && self.resident.desk.is_clear() && !self.has_mail()
+    }
+
+    /// Says goodbye and waits until the scheduler has closed its side.
+    async fn leave(mut self) -> End {
+        let goodbye = v1::WorkerMessage { leave: true, ..Default::default() };
+        if self.outgoing.send(goodbye).await.is_err() {
+            return self.broken("the stream was closed");
+        }
+        drop(self.outgoing);
+        while let Ok(Some(_)) = self.incoming.message().await {}
+        End::Left
+    }
+
+    fn broken(&self, reason: &str) -> End {
+        let address = self.resident.address.clone();
+        End::Broken(ClientError::Unreachable { address, reason: reason.to_owned() })
+    }
+}
+
+fn interval(micros: u64) -> Interval {
+    let period = if micros == 0 { HEARTBEAT_INTERVAL } else { Duration::from_micros(micros) };
+    let mut interval = tokio::time::interval(period);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    interval
+}
