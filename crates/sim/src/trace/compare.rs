@@ -110,3 +110,52 @@ fn as_map<S: Serializer>(
     }
     map.end()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{job, run_job};
+    use super::*;
+
+    fn simulated(jobs: &[TraceJob], fleet: &str, strategy: Strategy) -> StrategyReport {
+        let options = Options {
+            fleet: fleet.parse().unwrap(),
+            load: None,
+            process: Process::Trace,
+            strategy,
+            predictor: PredictorKind::Auto,
+            compare: vec![Baseline::Fifo],
+        };
+        let mut ends = 0;
+        let report = simulate(jobs, &options, |_| ends += 1).unwrap();
+        assert_eq!(ends, 2 * jobs.len());
+        assert_eq!(report, simulate(jobs, &options, |_| ()).unwrap(), "it repeats exactly");
+        report.strategies[0].1.clone()
+    }
+
+    #[test]
+    fn every_strategy_of_the_engine_finishes_every_job() {
+        let jobs: Vec<_> = (0..40).map(|n| job(&format!("j{n}"), n * 7, 50)).collect();
+        for strategy in Strategy::ALL {
+            let report = simulated(&jobs, "2x2@1.0,1x1@0.5", strategy);
+            assert!(report.utilization.mean > 0.0, "{}", strategy.as_str());
+            assert_eq!((report.hedges, report.duplicates), (0, 0));
+        }
+    }
+
+    #[test]
+    fn what_was_learnt_in_one_run_carries_over_to_the_next() {
+        let first = run_job("r", "a", 60_000, &[]);
+        let second = run_job("q", "b", 60_000, &[]);
+        let report = simulated(&[first, second], "1x1@1.0", Strategy::Predictive);
+        // Only the first job of a type is predicted blindly.
+        assert_eq!(report.within_25_percent, Some(0.5));
+        assert_eq!(report.makespan_ms, 120_000.0);
+    }
+
+    #[test]
+    fn an_idle_fast_worker_is_preferred_once_it_is_known_to_be_fast() {
+        let jobs: Vec<_> = (0..20).map(|n| job(&format!("j{n}"), n * 100_000, 10_000)).collect();
+        let report = simulated(&jobs, "2x1@0.5,1x1@2.0", Strategy::Predictive);
+        assert_eq!(report.slowdown.p50, 1.0);
+    }
+}
