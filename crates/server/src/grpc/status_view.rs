@@ -1,0 +1,46 @@
+//! How the scheduler is.
+
+use bellwether_core::model::WorkerStatus;
+use bellwether_wire::v1;
+
+use super::job_view::state_to_wire;
+use crate::scheduler::View;
+
+pub(super) fn status(view: &View<'_>) -> v1::StatusResponse {
+    let state = view.state;
+    let config = state.config();
+    let present = || state.workers().filter(|(_, w)| w.status != WorkerStatus::Unreachable);
+    let filled = u128::from(state.totals().live) * 100 / u128::from(config.jobs_max.max(1));
+    v1::StatusResponse {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        role: "alone".to_owned(),
+        epoch: view.epoch.0,
+        position: view.durable.seq.0,
+        chain: view.durable.chain.0.to_vec().into(),
+        started_at: view.started_at.0,
+        jobs: counts(view),
+        workers: u32::try_from(present().count()).unwrap_or(u32::MAX),
+        slots: present().map(|(_, worker)| worker.spec.slots).sum(),
+        slots_used: present().map(|(_, w)| u32::try_from(w.held.len()).unwrap_or(u32::MAX)).sum(),
+        filled_percent: u32::try_from(filled).unwrap_or(u32::MAX),
+        strategy: config.strategy.as_str().to_owned(),
+        predictor: config.predictor.as_str().to_owned(),
+        breaker: state.breaker().name(view.now).to_owned(),
+        paused_types: state.paused().iter().map(ToString::to_string).collect(),
+        config_version: state.config_version(),
+        read_only: view.disk_full,
+        explanation: if view.disk_full {
+            "the disk is full; new work is refused until there is space".to_owned()
+        } else {
+            String::new()
+        },
+    }
+}
+
+fn counts(view: &View<'_>) -> Vec<v1::StateCount> {
+    let mut counts = std::collections::BTreeMap::new();
+    for (_, job) in view.state.jobs() {
+        *counts.entry(state_to_wire(&job.state) as i32).or_insert(0) += 1;
+    }
+    counts.into_iter().map(|(state, count)| v1::StateCount { state, count }).collect()
+}

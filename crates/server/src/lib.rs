@@ -1,0 +1,19 @@
+//! The scheduler as a server: one loop that owns the engine, and the edges around it.
+//!
+//! [`Server::start`] recovers the state from a data directory and serves it. Edges parse what
+//! comes, send it to the loop in batches, and tell what came of it once that is durable.
+//!
+//! Deliberately absent: decisions, which are the core's alone, and any second way to change state.
+
+mod clock;
+pub mod config;
+pub mod fatal;
+mod feed;
+mod grpc;
+mod metrics;
+mod scheduler;
+pub mod server;
+mod space;
+
+pub use config::ServerConfig;
+pub use server::{Server, StartError};

@@ -1,0 +1,153 @@
+//! How everybody else talks to the loop.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+use bellwether_core::Command;
+use bellwether_core::model::{JobId, Seq, Submission};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+
+use super::message::{
+    Message, Question, Room, SessionInput, SessionKey, Settled, Taken, Wait, WaitStarted,
+};
+use super::unavailable::Unavailable;
+use super::view::View;
+use super::waiters::Ended;
+
+/// Commands that may wait for the loop; a submission counts its jobs.
+pub(crate) const INBOX_COMMANDS_MAX: usize = 65_536;
+/// How long an edge waits for room before it says that the scheduler is busy.
+const ROOM_WAIT: Duration = Duration::from_secs(2);
+
+#[derive(Debug, Clone)]
+pub(crate) struct Handle {
+    inbox: Sender<Message>,
+    room: Arc<Semaphore>,
+    durable: watch::Receiver<Seq>,
+    sessions: Arc<AtomicU64>,
+}
+
+impl Handle {
+    pub(crate) fn new(inbox: Sender<Message>, durable: watch::Receiver<Seq>) -> Handle {
+        let room = Arc::new(Semaphore::new(INBOX_COMMANDS_MAX));
+        Handle { inbox, room, durable, sessions: Arc::default() }
+    }
+
+    pub(crate) async fn submit(
+        &self,
+        submissions: Vec<Submission>,
+    ) -> Result<Vec<Taken>, Unavailable> {
+        let receiver = self.send_submissions(submissions).await?;
+        receiver.await.unwrap_or(Err(Unavailable::ShuttingDown))
+    }
+
+    /// Sent in the order of the calls; the answer comes later.
+    pub(crate) async fn send_submissions(
+        &self,
+        submissions: Vec<Submission>,
+    ) -> Result<oneshot::Receiver<Result<Vec<Taken>, Unavailable>>, Unavailable> {
+        let jobs = submissions.iter().map(|submission| submission.jobs.len()).sum();
+        let room = self.room(jobs).await?;
+        let (reply, receiver) = oneshot::channel();
+        self.send(Message::Submit { submissions, reply, room })?;
+        Ok(receiver)
+    }
+
+    pub(crate) async fn command(
+        &self,
+        commands: Vec<Command>,
+    ) -> Result<Vec<Settled>, Unavailable> {
+        let room = self.room(commands.len()).await?;
+        let (reply, receiver) = oneshot::channel();
+        self.send(Message::Commands { commands, reply, room })?;
+        receiver.await.unwrap_or(Err(Unavailable::ShuttingDown))
+    }
+
+    /// What the question saw, once it is durable.
+    pub(crate) fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&View<'_>) -> T + Send + 'static,
+    ) -> impl Future<Output = Result<T, Unavailable>> + Send {
+        let handle = self.clone();
+        async move {
+            let room = handle.room(1).await?;
+            let (reply, receiver) = oneshot::channel();
+            let question = Question(Box::new(move |view| {
+                let seen = question(view);
+                // An asker that has gone away needs no answer.
+                Box::new(move |outcome| drop(reply.send(outcome.map(|()| seen))))
+            }));
+            handle.send(Message::Ask { question, room })?;
+            receiver.await.unwrap_or(Err(Unavailable::ShuttingDown))
+        }
+    }
+
+    pub(crate) async fn wait_for(
+        &self,
+        ids: Vec<JobId>,
+        progress: bool,
+        told: mpsc::UnboundedSender<Ended>,
+    ) -> Result<WaitStarted, Unavailable> {
+        let room = self.room(ids.len()).await?;
+        let (reply, receiver) = oneshot::channel();
+        let wish = Wait { ids, progress, told, reply };
+        self.send(Message::Wait { wish, room })?;
+        receiver.await.unwrap_or(Err(Unavailable::ShuttingDown))
+    }
+
+    pub(crate) fn new_session(&self) -> SessionKey {
+        SessionKey(self.sessions.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Waits for room for as long as it takes: a worker's reports are never refused for load.
+    pub(crate) async fn session_input(
+        &self,
+        session: SessionKey,
+        input: SessionInput,
+    ) -> Result<(), Unavailable> {
+        let wanted = input.reports.len() + input.before.len() + input.after.len();
+        let room = self.permits(wanted).await?;
+        self.send(Message::Session { session, input: Box::new(input), room })
+    }
+
+    pub(crate) fn session_closed(&self, session: SessionKey) {
+        // A loop that has ended has no sessions.
+        drop(self.inbox.send(Message::SessionClosed(session)));
+    }
+
+    pub(crate) fn durable(&self) -> Seq {
+        *self.durable.borrow()
+    }
+
+    pub(crate) fn watch_durable(&self) -> watch::Receiver<Seq> {
+        self.durable.clone()
+    }
+
+    /// Ends the loop; returns once it has ended.
+    pub(crate) async fn stop(&self) {
+        let (reply, receiver) = oneshot::channel();
+        if self.inbox.send(Message::Stop(reply)).is_ok() {
+            // An error means that the loop has ended without an answer, which is what was asked.
+            drop(receiver.await);
+        }
+    }
+
+    fn send(&self, message: Message) -> Result<(), Unavailable> {
+        self.inbox.send(message).map_err(|_| Unavailable::ShuttingDown)
+    }
+
+    async fn room(&self, commands: usize) -> Result<Room, Unavailable> {
+        tokio::time::timeout(ROOM_WAIT, self.permits(commands))
+            .await
+            .unwrap_or(Err(Unavailable::Busy))
+    }
+
+    async fn permits(&self, commands: usize) -> Result<Room, Unavailable> {
+        let permits = u32::try_from(commands.clamp(1, INBOX_COMMANDS_MAX)).unwrap_or(u32::MAX);
+        let acquired = self.room.clone().acquire_many_owned(permits).await;
+        acquired.map_err(|_| Unavailable::ShuttingDown)
+    }
+}

@@ -1,0 +1,30 @@
+//! From the journal to an engine.
+
+use bellwether_core::Engine;
+use bellwether_core::model::Config;
+use bellwether_journal::{Journal, ReadError, SnapshotError};
+
+#[derive(Debug, thiserror::Error)]
+pub enum RecoverError {
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+    #[error("the snapshot could not be understood: {0}")]
+    State(#[from] bellwether_core::snapshot::SnapshotError),
+}
+
+/// The latest snapshot and what the journal holds behind it. The configuration that an empty
+/// journal starts with is the default one: any other is an event.
+pub(crate) fn recover(journal: &dyn Journal) -> Result<Engine, RecoverError> {
+    let mut engine = match journal.load_snapshot()? {
+        Some(snapshot) => Engine::restore(&snapshot.bytes)?,
+        None => Engine::new(Config::default()),
+    };
+    for record in journal.read(engine.last_seq().next())? {
+        for entry in &record?.entries {
+            engine.replay(entry);
+        }
+    }
+    Ok(engine)
+}

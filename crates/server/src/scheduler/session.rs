@@ -1,0 +1,85 @@
+//! What workers send.
+
+use bellwether_core::model::{HeldAttempt, JobNo, Seq, Token};
+use bellwether_core::{Answer, Command, Rejection};
+
+use super::message::{Registration, ReportNumber, SessionInput, SessionKey};
+use super::outbox::{End, Refusal, Registered};
+use super::reply::Reply;
+use super::run::Loop;
+
+/// Stands for a part of a message that is about no attempt.
+const NO_ATTEMPT: HeldAttempt = HeldAttempt { job: JobNo(0), token: Token(0) };
+
+impl Loop {
+    pub(super) fn session(&mut self, session: SessionKey, input: SessionInput) {
+        let SessionInput { worker, register, before, reports, malformed, after, last_report } =
+            input;
+        if let Some(registration) = register
+            && !self.register(session, registration)
+        {
+            return;
+        }
+        let mut refusals: Vec<Refusal> = malformed
+            .into_iter()
+            .map(|(report, malformed)| Refusal::Malformed { report, malformed })
+            .collect();
+        self.session_commands(session, before, &mut refusals);
+        let had_reports = !reports.is_empty() || !refusals.is_empty();
+        for numbered in reports {
+            let (attempt, report) = (numbered.attempt, numbered.report);
+            let command = Command::Report { worker: worker.clone(), attempt, report };
+            if let Err(rejection) = self.handle_command(command).result {
+                refusals.push(Refusal::Rejected { report: numbered.number, attempt, rejection });
+            }
+        }
+        self.session_commands(session, after, &mut refusals);
+        if had_reports || !refusals.is_empty() {
+            let reply = Reply::Reports { session, done: last_report, refusals };
+            self.reply(self.last_seq(), reply);
+        }
+    }
+
+    fn register(&mut self, session: SessionKey, registration: Registration) -> bool {
+        let Registration { spec, held, outgoing } = registration;
+        self.outbox.open(session, outgoing);
+        let handled = self.handle_command(Command::Register { spec, held });
+        match handled.result {
+            Ok(Answer::Registered { worker, unknown }) => {
+                let heartbeat_interval = self.state().config().heartbeat_interval;
+                let registered = Registered { worker, unknown, heartbeat_interval };
+                self.reply(handled.seq, Reply::Registered(session, registered));
+                true
+            }
+            Ok(Answer::Submitted { .. } | Answer::AlreadyCompleted | Answer::Done) => {
+                unreachable!("a registration is answered with a registration")
+            }
+            Err(rejection) => {
+                self.reply(handled.seq, Reply::End(session, End::Refused(rejection)));
+                false
+            }
+        }
+    }
+
+    fn session_commands(
+        &mut self,
+        session: SessionKey,
+        commands: Vec<Command>,
+        refusals: &mut Vec<Refusal>,
+    ) {
+        for command in commands {
+            match self.handle_command(command).result {
+                Ok(_) => {}
+                Err(Rejection::UnknownWorker { .. }) => {
+                    let seq: Seq = self.last_seq();
+                    self.reply(seq, Reply::End(session, End::RegisterAgain));
+                }
+                Err(rejection) => refusals.push(Refusal::Rejected {
+                    report: ReportNumber(0),
+                    attempt: NO_ATTEMPT,
+                    rejection,
+                }),
+            }
+        }
+    }
+}

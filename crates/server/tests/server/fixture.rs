@@ -1,0 +1,230 @@
+//! A real server in this process, on real sockets and a temporary folder, and a worker that does
+//! exactly what a test says.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use bellwether_server::{Server, ServerConfig};
+use bellwether_wire::v1;
+use bellwether_wire::v1::report::Report as Kind;
+use bellwether_wire::v1::scheduler_client::SchedulerClient;
+use bellwether_wire::v1::worker_link_client::WorkerLinkClient;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::Streaming;
+use tonic::transport::Channel;
+
+/// Longer than anything here should take, shorter than anybody's patience.
+pub const DEADLINE: Duration = Duration::from_secs(20);
+
+pub struct Fixture {
+    pub folder: tempfile::TempDir,
+    pub config: ServerConfig,
+    pub server: Server,
+    pub client: SchedulerClient<Channel>,
+}
+
+impl Fixture {
+    pub async fn start() -> Result<Fixture> {
+        Fixture::with(|_| {}).await
+    }
+
+    pub async fn with(change: impl FnOnce(&mut ServerConfig)) -> Result<Fixture> {
+        let folder = tempfile::tempdir()?;
+        let mut config = ServerConfig {
+            data_dir: folder.path().join("data"),
+            grpc: "127.0.0.1:0".parse()?,
+            http: "127.0.0.1:0".parse()?,
+            ..ServerConfig::default()
+        };
+        change(&mut config);
+        let server = Server::start(config.clone()).await?;
+        let client = SchedulerClient::new(channel(&server).await?);
+        Ok(Fixture { folder, config, server, client })
+    }
+
+    /// The same data directory with a new process, as far as one process can play that.
+    pub async fn restart(self) -> Result<Fixture> {
+        let Fixture { folder, config, server, client } = self;
+        drop(client);
+        server.shutdown().await;
+        let server = Server::start(config.clone()).await?;
+        let client = SchedulerClient::new(channel(&server).await?);
+        Ok(Fixture { folder, config, server, client })
+    }
+
+    pub async fn submit(&mut self, jobs: Vec<v1::NewJob>) -> Result<Vec<v1::SubmitResult>> {
+        let submissions = jobs.into_iter().map(single).collect();
+        let response = self.client.submit(v1::SubmitRequest { submissions }).await?;
+        Ok(response.into_inner().results)
+    }
+
+    pub async fn job(&mut self, id: &str) -> Result<v1::Job> {
+        let request = v1::GetJobRequest { id: id.to_owned(), position: 0 };
+        Ok(self.client.get_job(request).await?.into_inner())
+    }
+
+    /// Waits until the job is in this state.
+    pub async fn job_is(&mut self, id: &str, state: v1::JobState) -> Result<v1::Job> {
+        let mut last = None;
+        let wait = async {
+            loop {
+                let job = self.job(id).await?;
+                if job.state() == state {
+                    return Ok(job);
+                }
+                last = Some(job.state());
+                tokio::task::yield_now().await;
+            }
+        };
+        let result = tokio::time::timeout(DEADLINE, wait).await;
+        result.unwrap_or_else(|_| bail!("job {id} is {last:?}, not {state:?}"))
+    }
+
+    pub async fn worker(&self, id: &str, slots: u32) -> Result<FakeWorker> {
+        FakeWorker::connect(channel(&self.server).await?, spec(id, slots), Vec::new()).await
+    }
+}
+
+pub async fn channel(server: &Server) -> Result<Channel> {
+    let address = format!("http://{}", server.grpc_address());
+    Ok(tonic::transport::Endpoint::from_shared(address)?.connect().await?)
+}
+
+pub fn single(job: v1::NewJob) -> v1::Submission {
+    v1::Submission { run_id: String::new(), jobs: vec![job] }
+}
+
+pub fn job(id: &str) -> v1::NewJob {
+    v1::NewJob { id: id.to_owned(), r#type: "test".to_owned(), ..Default::default() }
+}
+
+pub fn spec(id: &str, slots: u32) -> v1::WorkerSpec {
+    v1::WorkerSpec { id: id.to_owned(), slots, instance: 1, ..Default::default() }
+}
+
+pub fn accepted(result: &v1::SubmitResult) -> &v1::Accepted {
+    match &result.result {
+        Some(v1::submit_result::Result::Accepted(accepted)) => accepted,
+        other => panic!("not accepted: {other:?}"),
+    }
+}
+
+pub fn rejection(result: &v1::SubmitResult) -> &v1::Rejection {
+    match &result.result {
+        Some(v1::submit_result::Result::Rejection(rejection)) => rejection,
+        other => panic!("not rejected: {other:?}"),
+    }
+}
+
+pub struct FakeWorker {
+    pub registered: v1::Registered,
+    outgoing: Option<mpsc::Sender<v1::WorkerMessage>>,
+    incoming: Streaming<v1::SchedulerMessage>,
+    /// Heard and not yet asked for.
+    heard: v1::SchedulerMessage,
+}
+
+impl FakeWorker {
+    pub async fn connect(
+        channel: Channel,
+        spec: v1::WorkerSpec,
+        held: Vec<v1::Attempt>,
+    ) -> Result<FakeWorker> {
+        let (outgoing, messages) = mpsc::channel(64);
+        let register = Some(v1::Register { spec: Some(spec), held });
+        outgoing.send(v1::WorkerMessage { register, ..Default::default() }).await?;
+        let session = WorkerLinkClient::new(channel).session(ReceiverStream::new(messages)).await;
+        let mut incoming = session?.into_inner();
+        let mut first = incoming.message().await?.context("the stream ended at once")?;
+        let registered = first.registered.take().context("not registered")?;
+        Ok(FakeWorker { registered, outgoing: Some(outgoing), incoming, heard: first })
+    }
+
+    pub async fn hear(&mut self) -> Result<()> {
+        let message = tokio::time::timeout(DEADLINE, self.incoming.message()).await??;
+        let message = message.context("the stream has ended")?;
+        self.heard.offers.extend(message.offers);
+        self.heard.grants.extend(message.grants);
+        self.heard.revokes.extend(message.revokes);
+        self.heard.refusals.extend(message.refusals);
+        self.heard.reports_done = self.heard.reports_done.max(message.reports_done);
+        self.heard.drain |= message.drain;
+        self.heard.reconnect |= message.reconnect;
+        Ok(())
+    }
+
+    pub async fn offer(&mut self) -> Result<v1::Offer> {
+        while self.heard.offers.is_empty() {
+            self.hear().await?;
+        }
+        Ok(self.heard.offers.remove(0))
+    }
+
+    pub async fn grant(&mut self) -> Result<v1::Attempt> {
+        while self.heard.grants.is_empty() {
+            self.hear().await?;
+        }
+        Ok(self.heard.grants.remove(0))
+    }
+
+    pub async fn revoke(&mut self) -> Result<v1::Revoke> {
+        while self.heard.revokes.is_empty() {
+            self.hear().await?;
+        }
+        Ok(self.heard.revokes.remove(0))
+    }
+
+    pub async fn refusal(&mut self) -> Result<v1::Refusal> {
+        while self.heard.refusals.is_empty() {
+            self.hear().await?;
+        }
+        Ok(self.heard.refusals.remove(0))
+    }
+
+    pub async fn told_to_reconnect(&mut self) -> Result<()> {
+        while !self.heard.reconnect {
+            self.hear().await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until so many reports are done with.
+    pub async fn reports_done(&mut self, number: u64) -> Result<()> {
+        while self.heard.reports_done < number {
+            self.hear().await?;
+        }
+        Ok(())
+    }
+
+    /// How the stream ends.
+    pub async fn end(mut self) -> Result<Option<tonic::Status>> {
+        loop {
+            match tokio::time::timeout(DEADLINE, self.incoming.message()).await? {
+                Ok(Some(_)) => {}
+                Ok(None) => return Ok(None),
+                Err(status) => return Ok(Some(status)),
+            }
+        }
+    }
+
+    pub async fn send(&self, message: v1::WorkerMessage) -> Result<()> {
+        let outgoing = self.outgoing.as_ref().context("closed")?;
+        Ok(outgoing.send(message).await?)
+    }
+
+    pub async fn report(&self, offer: &v1::Offer, kind: Kind) -> Result<()> {
+        let report = v1::Report { job: offer.job, token: offer.token, report: Some(kind) };
+        self.send(v1::WorkerMessage { reports: vec![report], ..Default::default() }).await
+    }
+
+    pub async fn complete(&self, offer: &v1::Offer, result: &'static str) -> Result<()> {
+        self.report(offer, Kind::Complete(v1::Complete { result: result.into() })).await
+    }
+
+    pub async fn fail(&self, offer: &v1::Offer, error: &str) -> Result<()> {
+        let cause = v1::FailureCause::Failed as i32;
+        let fail = v1::Fail { cause, error: error.to_owned(), retry_after: Some(1_000) };
+        self.report(offer, Kind::Fail(fail)).await
+    }
+}

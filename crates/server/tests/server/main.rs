@@ -1,0 +1,4 @@
+//! The real server in this process, over real sockets.
+
+mod fixture;
+mod life;
