@@ -146,6 +146,18 @@ pub enum ReadError {
     Io(#[source] io::Error),
 }
 
+impl From<ReadError> for OpenError {
+    fn from(error: ReadError) -> OpenError {
+        match error {
+            ReadError::Damaged(damage) => OpenError::Damaged(damage),
+            ReadError::Io(error) => OpenError::Io(error),
+            ReadError::Truncated { first } => OpenError::Io(io::Error::other(format!(
+                "positions before {first} were truncated while they were read"
+            ))),
+        }
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum TruncateError {
     #[error("no snapshot stands for the entries before {before}; save one first")]

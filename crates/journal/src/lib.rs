@@ -11,9 +11,9 @@
 pub mod chain;
 mod codec;
 pub mod conformance;
-#[cfg(feature = "sqlite")]
 mod disk;
 pub mod envelope;
+pub mod file;
 pub mod journal;
 pub mod memory;
 pub mod recorder;
@@ -25,6 +25,7 @@ pub mod thread;
 pub use chain::{Chain, Head};
 pub use codec::decode::Record;
 pub use envelope::Envelope;
+pub use file::FileJournal;
 pub use journal::{
     AppendError, Damage, Flaw, Journal, OpenError, ReadError, Reader, Records, TruncateError,
 };

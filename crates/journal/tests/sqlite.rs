@@ -9,8 +9,11 @@ use bellwether_core::Entry;
 use bellwether_core::model::{Epoch, Seq};
 use bellwether_journal::conformance::{self, Bed, samples::Samples};
 use bellwether_journal::sqlite::SqliteOptions;
-use bellwether_journal::{Flaw, Head, Journal, OpenError, SqliteJournal};
+use bellwether_journal::{AppendError, Flaw, Head, Journal, OpenError, SqliteJournal};
+use support::{SmallDisk, copy_of, memory_dir};
 use tempfile::TempDir;
+
+mod support;
 
 const SMALL: SqliteOptions = SqliteOptions { page_bytes: 512, checkpoint_pages: 1_000 };
 
@@ -137,6 +140,34 @@ fn acknowledged_record_that_is_gone_is_reported_with_its_position() {
     assert_eq!(fs::read(&wal).unwrap(), &bytes[..bytes.len() - 10], "the evidence stays");
 }
 
+#[test]
+fn full_disk_refuses_and_recovers() {
+    let Some(disk) = SmallDisk::mount() else {
+        eprintln!("skipped: this process may not mount a small file system");
+        return;
+    };
+    let dir = disk.path().join("data");
+    let mut journal = SqliteJournal::open(&dir, SqliteOptions::default()).unwrap();
+    let entries = Samples::new(3, Seq(0)).entries(4_000);
+    let filler = disk.fill_but(200 << 10);
+    let mut rest = entries.chunks(10);
+    let refused = loop {
+        let part = rest.next().unwrap();
+        match journal.append(Epoch(1), journal.head().seq, part) {
+            Ok(_) => {}
+            Err(AppendError::Full) => break part,
+            Err(error) => panic!("{error}"),
+        }
+    };
+    let kept = (refused[0].seq.0 - 1) as usize;
+    assert_eq!(conformance::read_all(&journal, Seq(1)), entries[..kept]);
+    fs::remove_file(filler).unwrap();
+    journal.append(Epoch(1), journal.head().seq, refused).unwrap();
+    drop(journal);
+    let journal = SqliteJournal::open(&dir, SqliteOptions::default()).unwrap();
+    assert_eq!(conformance::read_all(&journal, Seq(1)), entries[..kept + 10]);
+}
+
 struct Outcomes {
     refused: usize,
 }
@@ -175,20 +206,4 @@ fn write(dir: &Path, records: usize) -> Vec<Entry> {
         entries.extend(record);
     }
     entries
-}
-
-fn copy_of(dir: &Path) -> TempDir {
-    let copy = memory_dir();
-    for file in ["journal.sqlite", "journal.sqlite-wal", "head"] {
-        if dir.join(file).exists() {
-            fs::copy(dir.join(file), copy.path().join(file)).unwrap();
-        }
-    }
-    copy
-}
-
-/// In memory where there is such a place: thousands of journals are opened, each with its syncs.
-fn memory_dir() -> TempDir {
-    let shared = Path::new("/dev/shm");
-    if shared.is_dir() { TempDir::new_in(shared).unwrap() } else { TempDir::new().unwrap() }
 }

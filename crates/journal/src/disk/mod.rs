@@ -1,5 +1,7 @@
 //! What the journals that live in a data directory share.
 
+pub(crate) mod cell;
+pub(crate) mod epoch;
 pub(crate) mod lock;
 pub(crate) mod snapshots;
 pub(crate) mod witness;

@@ -138,16 +138,3 @@ impl Reader for SqliteReader {
         Box::new(SnapshotFiles::new(&self.dir))
     }
 }
-
-impl From<ReadError> for OpenError {
-    fn from(error: ReadError) -> OpenError {
-        match error {
-            ReadError::Damaged(damage) => OpenError::Damaged(damage),
-            ReadError::Io(error) => OpenError::Io(error),
-            ReadError::Truncated { first } => OpenError::Damaged(Damage {
-                at: first,
-                flaw: Flaw::Storage { why: "its base moved while it was read".to_owned() },
-            }),
-        }
-    }
-}

@@ -1,0 +1,243 @@
+//! The journal in plain append-only files, of which every byte is ours.
+//!
+//! The data directory holds segments `journal-<position>.log`, each for the records after that
+//! position. A segment's space is reserved when it is made: a disk that fills up is noticed there,
+//! before anything is written, and an append within a segment is one write and one sync.
+//!
+//! A broken frame at the very end, of which nothing was acknowledged, is torn and is cut. Any other
+//! is damage.
+
+mod files;
+mod reader;
+mod segment;
+
+use std::fs;
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bellwether_core::Entry;
+use bellwether_core::model::{Epoch, Seq};
+
+use crate::chain::Head;
+use crate::disk::epoch::EpochFile;
+use crate::disk::is_full;
+use crate::disk::lock::DirectoryLock;
+use crate::disk::snapshots::SnapshotFiles;
+use crate::disk::witness::{Testimony, Witness};
+use crate::journal::{
+    AppendError, Journal, OpenError, ReadError, Reader, Records, TruncateError, check_position,
+};
+use crate::recorder::Recorder;
+use crate::snapshot::{SnapshotError, Snapshots};
+use reader::FileReader;
+use segment::HEADER_BYTES;
+
+#[derive(Debug, Clone, Copy)]
+pub struct FileOptions {
+    /// Size of a segment, unless one record needs more.
+    pub segment_bytes: u64,
+}
+
+impl Default for FileOptions {
+    fn default() -> FileOptions {
+        FileOptions { segment_bytes: 64 << 20 }
+    }
+}
+
+#[derive(Debug)]
+pub struct FileJournal {
+    epoch: Epoch,
+    epoch_file: EpochFile,
+    recorder: Recorder,
+    frame: Vec<u8>,
+    segment: Segment,
+    witness: Witness,
+    /// The last durable position, for readers on other threads.
+    durable: Arc<AtomicU64>,
+    dir: PathBuf,
+    options: FileOptions,
+    _lock: DirectoryLock,
+}
+
+/// The segment that is written.
+#[derive(Debug)]
+struct Segment {
+    file: File,
+    /// The position before its first entry.
+    base: Seq,
+    /// Where the next frame goes.
+    end: u64,
+    reserved: u64,
+}
+
+impl FileJournal {
+    /// Opens the journal in the directory, or makes both; verifies all of it and takes a new epoch.
+    pub fn open(dir: &Path, options: FileOptions) -> Result<FileJournal, OpenError> {
+        Self::open_locked(dir, options).map_err(|error| match error {
+            OpenError::Io(error) if is_full(&error) => OpenError::Full,
+            error => error,
+        })
+    }
+
+    fn open_locked(dir: &Path, options: FileOptions) -> Result<FileJournal, OpenError> {
+        fs::create_dir_all(dir)?;
+        let lock = DirectoryLock::take(dir)?;
+        let mut witness = Witness::open(dir)?;
+        let testimony = Testimony::new(witness.latest());
+        let (head, segment) = match reader::verify(dir, &testimony)? {
+            Some(end) => (end.head, Segment::reopen(dir, &end, options)?),
+            None => {
+                testimony.conclude(Head::GENESIS)?;
+                (Head::GENESIS, Segment::create(dir, Head::GENESIS, options.segment_bytes)?)
+            }
+        };
+        let epoch_file = EpochFile::open(dir)?;
+        let epoch = epoch_file.current()?.next();
+        epoch_file.begin(epoch)?;
+        witness.note(head);
+        Ok(FileJournal {
+            epoch,
+            epoch_file,
+            recorder: Recorder::new(head),
+            frame: Vec::new(),
+            segment,
+            witness,
+            durable: Arc::new(AtomicU64::new(head.seq.0)),
+            dir: dir.to_owned(),
+            options,
+            _lock: lock,
+        })
+    }
+
+    /// Looks at the journal in the directory without changing it. A record that a running scheduler
+    /// is just writing may be seen or not.
+    pub fn inspect(dir: &Path) -> Result<Box<dyn Reader>, OpenError> {
+        let testimony = Testimony::new(Witness::peek(dir)?);
+        if reader::verify(dir, &testimony)?.is_none() {
+            testimony.conclude(Head::GENESIS)?;
+        }
+        Ok(Box::new(FileReader::new(dir, None)))
+    }
+
+    fn check_epoch(&self, epoch: Epoch) -> Result<(), AppendError> {
+        // Another process can only have taken over where locks do not hold, but then it has.
+        let current = self.epoch_file.current().map_err(AppendError::Write)?;
+        if epoch == self.epoch && epoch == current {
+            return Ok(());
+        }
+        Err(AppendError::Fenced { current })
+    }
+
+    fn rotate(&mut self, frame_bytes: u64) -> Result<(), AppendError> {
+        let size = self.options.segment_bytes.max(HEADER_BYTES as u64 + frame_bytes);
+        let next = Segment::create(&self.dir, self.recorder.head(), size).map_err(|error| {
+            if is_full(&error) { AppendError::Full } else { AppendError::Write(error) }
+        })?;
+        let full = std::mem::replace(&mut self.segment, next);
+        // Gives the unused end of the space back; the frames are durable already.
+        full.file.set_len(full.end).map_err(AppendError::Write)
+    }
+}
+
+impl Journal for FileJournal {
+    fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    fn head(&self) -> Head {
+        self.recorder.head()
+    }
+
+    fn append(
+        &mut self,
+        epoch: Epoch,
+        expected: Seq,
+        entries: &[Entry],
+    ) -> Result<Head, AppendError> {
+        self.check_epoch(epoch)?;
+        check_position(self.head(), expected, entries)?;
+        if entries.is_empty() {
+            return Ok(self.head());
+        }
+        let prior = self.recorder.head();
+        let draft = self.recorder.draft(epoch, entries);
+        segment::frame(&mut self.frame, prior.seq, draft.head.chain, draft.bytes);
+        let head = draft.head;
+        let frame_bytes = self.frame.len() as u64;
+        if self.segment.end + frame_bytes > self.segment.reserved {
+            self.rotate(frame_bytes)?;
+        }
+        self.segment.append(&self.frame)?;
+        self.recorder.accept(head);
+        self.durable.store(head.seq.0, Ordering::Release);
+        self.witness.note(head);
+        Ok(head)
+    }
+
+    fn reader(&self) -> Result<Box<dyn Reader>, ReadError> {
+        Ok(Box::new(FileReader::new(&self.dir, Some(Arc::clone(&self.durable)))))
+    }
+
+    fn truncate_before(&mut self, seq: Seq) -> Result<(), TruncateError> {
+        self.check_epoch(self.epoch)?;
+        let snapshots = SnapshotFiles::new(&self.dir);
+        let latest = snapshots.positions().map_err(SnapshotError::Io)?.pop();
+        if latest.is_none_or(|latest| latest.next() < seq) {
+            return Err(TruncateError::NoSnapshot { before: seq });
+        }
+        files::remove_before(&self.dir, seq, self.segment.base)
+            .map_err(|error| TruncateError::Write(AppendError::Write(error)))
+    }
+}
+
+impl Reader for FileJournal {
+    fn base(&self) -> Result<Head, ReadError> {
+        FileReader::new(&self.dir, None).base()
+    }
+
+    fn read(&self, from: Seq) -> Result<Records<'_>, ReadError> {
+        FileReader::new(&self.dir, Some(Arc::clone(&self.durable))).into_records(from)
+    }
+
+    fn snapshots(&self) -> Box<dyn Snapshots> {
+        Box::new(SnapshotFiles::new(&self.dir))
+    }
+}
+
+impl Segment {
+    fn create(dir: &Path, base: Head, size: u64) -> std::io::Result<Segment> {
+        let file = files::create(dir, base, size)?;
+        Ok(Segment { file, base: base.seq, end: HEADER_BYTES as u64, reserved: size })
+    }
+
+    /// Opens the last segment to write on, and cuts what is torn.
+    fn reopen(dir: &Path, end: &reader::End, options: FileOptions) -> std::io::Result<Segment> {
+        let file = File::options().read(true).write(true).open(files::path(dir, end.segment))?;
+        if end.torn {
+            file.set_len(end.offset)?;
+        }
+        let reserved = options.segment_bytes.max(end.offset);
+        if file.metadata()?.len() != reserved {
+            files::reserve(&file, reserved)?;
+        }
+        file.sync_all()?;
+        Ok(Segment { file, base: end.segment, end: end.offset, reserved })
+    }
+
+    fn append(&mut self, frame: &[u8]) -> Result<(), AppendError> {
+        if let Err(error) = self.file.write_all_at(frame, self.end) {
+            if !is_full(&error) {
+                return Err(AppendError::Write(error));
+            }
+            // Only where space can't be reserved. Nothing of the frame may stay behind.
+            self.file.set_len(self.end).map_err(AppendError::Write)?;
+            return Err(AppendError::Full);
+        }
+        self.file.sync_data().map_err(AppendError::Sync)?;
+        self.end += frame.len() as u64;
+        Ok(())
+    }
+}

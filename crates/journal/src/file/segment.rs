@@ -1,0 +1,147 @@
+//! One file of the journal: a header, then frame after frame, then zeros up to the end of the file.
+//!
+//! ```text
+//! header: magic 8 | position before the first frame 8 | chain there 32 | check 8
+//! frame:  magic 4 | length of the record 4 | position before it 8 | check 8 | chain after it 32 | record
+//! ```
+//! All numbers are little-endian. A check is the start of the blake3 hash of what precedes it in
+//! the header or frame.
+
+use bellwether_core::model::Seq;
+use bytes::Bytes;
+
+use crate::chain::{Chain, Head};
+use crate::codec::decode::{self, Record};
+use crate::disk::cell::check;
+use crate::journal::{Damage, Flaw};
+
+const HEADER_MAGIC: &[u8; 8] = b"BWJRNL01";
+const FRAME_MAGIC: &[u8; 4] = b"BWr1";
+
+pub(super) const HEADER_BYTES: usize = 8 + 8 + 32 + 8;
+/// Magic, length, position and check.
+const FRAME_START_BYTES: usize = 4 + 4 + 8 + 8;
+const FRAME_HEADER_BYTES: usize = FRAME_START_BYTES + 32;
+
+pub(super) fn header(base: Head) -> [u8; HEADER_BYTES] {
+    let mut header = [0; HEADER_BYTES];
+    header[..8].copy_from_slice(HEADER_MAGIC);
+    header[8..16].copy_from_slice(&base.seq.0.to_le_bytes());
+    header[16..48].copy_from_slice(&base.chain.0);
+    let check = check(&header[..48]);
+    header[48..].copy_from_slice(&check);
+    header
+}
+
+/// Puts the frame of a record that follows `prior` into the buffer.
+pub(super) fn frame(buffer: &mut Vec<u8>, prior: Seq, chain: Chain, record: &[u8]) {
+    buffer.clear();
+    buffer.extend_from_slice(&frame_start(prior, record.len()));
+    buffer.extend_from_slice(&chain.0);
+    buffer.extend_from_slice(record);
+}
+
+fn frame_start(prior: Seq, length: usize) -> [u8; FRAME_START_BYTES] {
+    let length = u32::try_from(length).expect("a record is shorter than 4 GiB");
+    let mut start = [0; FRAME_START_BYTES];
+    start[..4].copy_from_slice(FRAME_MAGIC);
+    start[4..8].copy_from_slice(&length.to_le_bytes());
+    start[8..16].copy_from_slice(&prior.0.to_le_bytes());
+    let check = check(&start[..16]);
+    start[16..].copy_from_slice(&check);
+    start
+}
+
+/// Reads a segment frame by frame.
+#[derive(Debug)]
+pub(super) struct Frames {
+    bytes: Bytes,
+    offset: usize,
+    prior: Head,
+}
+
+/// What lies at a place in a segment.
+#[derive(Debug)]
+pub(super) enum Found {
+    Record(Record),
+    /// Nothing but zeros from here on.
+    End,
+    /// Neither a sound frame nor the end.
+    Broken(Damage),
+}
+
+impl Frames {
+    /// `name` is the position before the segment's first entry, from the file's name.
+    pub(super) fn open(bytes: Bytes, name: Seq) -> Result<Frames, Damage> {
+        let damage = |why: &str| {
+            let flaw = Flaw::Storage { why: format!("the header of its file {why}") };
+            Damage { at: name.next(), flaw }
+        };
+        let given = bytes.get(..HEADER_BYTES).ok_or_else(|| damage("is cut off"))?;
+        let chain = given[16..48].try_into().expect("a chain has 32 bytes");
+        let base = Head { seq: name, chain: Chain(chain) };
+        if given != header(base) {
+            return Err(damage("does not match its check"));
+        }
+        Ok(Frames { bytes, offset: HEADER_BYTES, prior: base })
+    }
+
+    /// The head before the next frame.
+    pub(super) fn prior(&self) -> Head {
+        self.prior
+    }
+
+    /// Where the next frame starts.
+    pub(super) fn offset(&self) -> usize {
+        self.offset
+    }
+
+    pub(super) fn next(&mut self) -> Found {
+        let rest = self.bytes.slice(self.offset..);
+        if rest.iter().all(|byte| *byte == 0) {
+            return Found::End;
+        }
+        match self.frame_at(&rest) {
+            Ok((record, length)) => {
+                self.offset += length;
+                self.prior = record.head();
+                Found::Record(record)
+            }
+            Err(damage) => Found::Broken(damage),
+        }
+    }
+
+    fn frame_at(&self, rest: &Bytes) -> Result<(Record, usize), Damage> {
+        let broken = Damage { at: self.prior.seq.next(), flaw: Flaw::Chain };
+        let length = match parse_frame_start(rest) {
+            Some((prior, length)) if prior == self.prior.seq => length,
+            Some(_) | None => return Err(broken),
+        };
+        let end = FRAME_HEADER_BYTES + length;
+        if rest.len() < end {
+            return Err(broken);
+        }
+        let chain =
+            rest[FRAME_START_BYTES..FRAME_HEADER_BYTES].try_into().expect("a chain has 32 bytes");
+        let record = decode::record(self.prior, Chain(chain), rest.slice(FRAME_HEADER_BYTES..end))?;
+        Ok((record, end))
+    }
+
+    /// Whether a later frame starts anywhere behind a broken one. Frames are written one after the
+    /// other, each only once the one before is durable: so the broken one was durable.
+    pub(super) fn any_frame_behind(&self) -> bool {
+        let rest = &self.bytes[self.offset + 1..];
+        rest.windows(FRAME_START_BYTES).any(|window| {
+            window.starts_with(FRAME_MAGIC)
+                && parse_frame_start(window).is_some_and(|(prior, _)| prior > self.prior.seq)
+        })
+    }
+}
+
+/// The position before the frame and the length of its record, if this is the start of a frame.
+fn parse_frame_start(bytes: &[u8]) -> Option<(Seq, usize)> {
+    let start = bytes.get(..FRAME_START_BYTES)?;
+    let length = u32::from_le_bytes(start[4..8].try_into().expect("a length has 4 bytes")) as usize;
+    let prior = u64::from_le_bytes(start[8..16].try_into().expect("a position has 8 bytes"));
+    (start == frame_start(Seq(prior), length)).then_some((Seq(prior), length))
+}
