@@ -141,7 +141,7 @@ impl Clients {
             }
             62..=71 => self.cancel(stage),
             72..=76 => {
-                if let Some(job) = self.some_job(stage) {
+                if let Some(job) = self.some_failed_job(stage) {
                     self.ask(stage, Command::Retry { job }, false);
                 }
             }
@@ -226,7 +226,7 @@ impl Clients {
         self.config.prefetch = random.between(0, 3) as u32;
         self.config.max_queue_per_worker = random.between(1, 10) as u32;
         self.config.hedge_after = Micros::from_millis(random.between(50, 800));
-        self.config.jobs_max = random.between(15, 120);
+        self.config.jobs_max = *random.pick(&[15, 40, 120, 500]);
         let config = Box::new(self.config.clone());
         self.ask(stage, Command::Configure(config), false);
     }
@@ -274,6 +274,22 @@ impl Clients {
             self.known.len().saturating_sub(if stage.random.chance(700) { 12 } else { 150 });
         let candidates = &self.known[recent..];
         (!candidates.is_empty()).then(|| stage.random.pick(candidates).clone())
+    }
+
+    /// One that ended without completing, if there is one.
+    fn some_failed_job(&self, stage: &mut Stage) -> Option<JobId> {
+        let failed: Vec<JobId> = stage
+            .court
+            .ledger()
+            .jobs()
+            .filter(|(_, job)| !matches!(job.ending, None | Some(Ending::Completed { .. })))
+            .map(|(_, job)| job.spec.id.clone())
+            .collect();
+        if failed.is_empty() {
+            self.some_job(stage)
+        } else {
+            Some(stage.random.pick(&failed).clone())
+        }
     }
 
     fn some_worker(&self, stage: &mut Stage) -> Name {

@@ -10,9 +10,14 @@ use super::ledger::Ledger;
 /// Something that happened and that an invariant may be about.
 #[derive(Debug)]
 pub(crate) enum Seen<'a> {
-    /// The engine has answered a command; nothing of it is durable yet. `held` says for a report
-    /// whether the worker held the attempt.
-    Asked { command: &'a Command, handled: &'a Handled, held: bool, engine: &'a Engine },
+    /// The engine has answered a command; nothing of it is durable yet. `held_before` are those of
+    /// the attempts it names that its worker held.
+    Asked {
+        command: &'a Command,
+        handled: &'a Handled,
+        held_before: &'a [HeldAttempt],
+        engine: &'a Engine,
+    },
     /// The same command at the same time went to an engine of the same past: what each decided.
     Twins { one: &'a [Entry], other: &'a [Entry] },
     /// An event has become durable. The ledger does not know it yet.

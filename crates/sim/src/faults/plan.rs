@@ -38,7 +38,7 @@ pub(crate) fn config(random: &mut Random) -> Config {
         max_crashes: random.between(1, 4) as u32,
         heartbeat_interval: Micros::from_secs(2),
         unreachable_after,
-        stall_after: Micros::from_secs(random.between(8, 30)),
+        stall_after: Micros::from_secs(random.between(4, 20)),
         hedge_after: Micros::from_millis(random.between(50, 800)),
         hedge_budget_permille: *random.pick(&[0, 50, 200, 1_000]),
         fallback_threshold: random.between(1, 4) as u32,
@@ -46,7 +46,7 @@ pub(crate) fn config(random: &mut Random) -> Config {
         duration_default: Micros::from_millis(random.skewed(10, 5_000)),
         model_load_default: Micros::from_secs(1),
         // Small enough that a flood meets it.
-        jobs_max: random.between(15, 120),
+        jobs_max: *random.pick(&[15, 40, 120, 500]),
         reject_percent: random.between(60, 100) as u32,
         retain_jobs: *random.pick(&[3, 30, 10_000]),
         retain_for: Micros::from_secs(*random.pick(&[5, 60, 3_600])),

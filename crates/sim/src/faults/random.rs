@@ -63,13 +63,12 @@ impl Random {
         self.below(length as u64) as usize
     }
 
-    /// Mostly short, sometimes long: a span between `low` and `high` whose logarithm is even.
+    /// As often short as long: a span between `low` and `high` whose order of magnitude is even.
     pub(crate) fn skewed(&mut self, low: u64, high: u64) -> u64 {
-        let mut top = low.max(1);
-        while top < high && self.chance(600) {
-            top = top.saturating_mul(2);
-        }
-        self.between(low, top.clamp(low, high))
+        let low = low.max(1);
+        let doublings = u64::from((high / low).max(1).ilog2());
+        let top = low << self.between(0, doublings);
+        self.between(low, (2 * top).min(high).max(low))
     }
 
     /// A stream of its own, so that one part's draws do not shift another's.

@@ -52,7 +52,7 @@ impl Weather {
             duplicate: some(120),
             delay: some(150),
             delay_max: 0,
-            crash: some(250),
+            crash: some(500),
             append_fails: some(15),
             kill_after_effect: some(60),
             forge: some(30),

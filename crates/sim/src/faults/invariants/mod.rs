@@ -8,8 +8,11 @@ mod cancelled_never_succeeds;
 mod damage_is_never_silent;
 mod dependencies_first;
 mod durable_before_visible;
+mod effects_follow_events;
 mod exactly_one_result;
 mod hedge_one_winner;
+mod held_goes_on;
+mod idle_is_used;
 mod limits_hold;
 mod memory_bounded;
 mod one_key_one_job;
@@ -48,10 +51,13 @@ pub(crate) fn all() -> Vec<Box<dyn Invariant>> {
         Box::new(dependencies_first::DependenciesFirst::default()),
         Box::new(cancelled_never_succeeds::CancelledNeverSucceeds::default()),
         Box::new(terminal_is_absorbing::TerminalIsAbsorbing),
+        Box::new(held_goes_on::HeldGoesOn),
+        Box::new(effects_follow_events::EffectsFollowEvents::default()),
         Box::new(limits_hold::LimitsHold),
         Box::new(hedge_one_winner::HedgeOneWinner::default()),
         Box::new(attempts_bounded::AttemptsBounded),
         Box::new(memory_bounded::MemoryBounded),
+        Box::new(idle_is_used::IdleIsUsed),
         Box::new(same_commands_same_events::SameCommandsSameEvents),
         Box::new(same_journal_same_hash::SameJournalSameHash),
         Box::new(snapshot_equals_replay::SnapshotEqualsReplay),

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use bellwether_core::model::{Config, HeldAttempt, Seq, Timestamp, WorkerId};
+use bellwether_core::model::{Config, HeldAttempt, Seq, Timestamp, WorkerId, WorkerSpec};
 use bellwether_core::{Answer, Command, Engine, Entry, Rejection};
 
 use self::durability::tell;
@@ -150,17 +150,14 @@ impl Scheduler {
         let Some(process) = &mut self.process else {
             return;
         };
-        let held = match &letter.command {
-            Command::Report { worker, attempt, .. } => holds(&process.engine, worker, *attempt),
-            _ => false,
-        };
+        let held_before = named_and_held(&process.engine, &letter.command);
         self.clock_max = self.clock_max.max(now);
         let handled = process.engine.handle(now, letter.command.clone());
         stage.note(|| format!("{:?} -> {} {:?}", letter.command, handled.seq, handled.result));
         stage.see(Seen::Asked {
             command: &letter.command,
             handled: &handled,
-            held,
+            held_before: &held_before,
             engine: &process.engine,
         });
         if let Some(twin) = &mut process.twin {
@@ -201,7 +198,28 @@ impl Scheduler {
     }
 }
 
-fn holds(engine: &Engine, worker: &WorkerId, attempt: HeldAttempt) -> bool {
+/// The attempts that a command speaks of and that its worker holds.
+fn named_and_held(engine: &Engine, command: &Command) -> Vec<HeldAttempt> {
+    match command {
+        Command::Report { worker, attempt, .. } if holds(engine, worker, *attempt) => {
+            vec![*attempt]
+        }
+        Command::Register { spec, held } if is_known_process(engine, spec) => {
+            held.iter().copied().filter(|attempt| holds(engine, &spec.id, *attempt)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn is_known_process(engine: &Engine, spec: &WorkerSpec) -> bool {
+    let state = engine.state();
+    let number = state.worker_no(spec.id.as_str());
+    number
+        .and_then(|number| state.worker(number))
+        .is_some_and(|known| known.spec.instance == spec.instance)
+}
+
+pub(crate) fn holds(engine: &Engine, worker: &WorkerId, attempt: HeldAttempt) -> bool {
     let state = engine.state();
     let Some(number) = state.worker_no(worker.as_str()) else {
         return false;
