@@ -59,7 +59,7 @@ impl Server {
         let (handle, ids) = start_loop(&config)?;
 
         let (stop_serving, stopped) = oneshot::channel::<()>();
-        let message_bytes_max = config.message_bytes_max;
+        let message_bytes_max = config.limits.message_bytes_max;
         let scheduler = SchedulerServer::new(SchedulerService::new(handle.clone(), ids))
             .max_decoding_message_size(message_bytes_max);
         let workers = WorkerLinkServer::new(WorkerLinkService::new(handle.clone()))

@@ -1,31 +1,140 @@
-//! What a server is told when it starts.
+//! What a server is told when it starts: a file, then the environment, then flags.
+
+mod file;
+mod nearest;
+mod settings;
+mod value;
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use bellwether_core::model::Config;
+use bellwether_core::model::config::ConfigError;
 
+/// Every setting has a default: see `scheduler.yaml` for what each means.
 #[derive(Debug, Clone)]
 pub struct ServerConfig {
     pub data_dir: PathBuf,
+    pub journal: JournalKind,
     pub grpc: SocketAddr,
     pub http: SocketAddr,
-    /// What may be changed while the scheduler runs.
-    pub scheduling: Config,
-    pub message_bytes_max: usize,
+    pub tls: Option<TlsFiles>,
+    /// Roles and hashes of tokens; without it everybody may do everything.
+    pub tokens: Option<PathBuf>,
+    pub limits: Limits,
     /// Events after which the state is saved anew.
     pub snapshot_every: u64,
+    pub history: History,
+    /// Serve metrics.
+    pub telemetry: bool,
+    /// The name that jobs from a broker without one of their own are filed under.
+    pub default_queue: String,
+    /// What may be changed while the scheduler runs.
+    pub scheduling: Config,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JournalKind {
+    Sqlite,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsFiles {
+    pub certificate: PathBuf,
+    pub key: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    pub message_bytes_max: usize,
+    /// Connections that are served, on each address.
+    pub connections_max: usize,
+    /// Calls at a time on one connection.
+    pub streams_max: u32,
+    /// Longest time that a call may take to answer.
+    pub call_timeout: Duration,
+}
+
+/// What the registry keeps of jobs that have ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct History {
+    pub jobs_max: u64,
+    pub keep_for: Duration,
 }
 
 impl Default for ServerConfig {
     fn default() -> ServerConfig {
         ServerConfig {
             data_dir: PathBuf::from("data"),
+            journal: JournalKind::Sqlite,
             grpc: SocketAddr::from((Ipv4Addr::LOCALHOST, 7070)),
             http: SocketAddr::from((Ipv4Addr::LOCALHOST, 7071)),
-            scheduling: Config::default(),
-            message_bytes_max: 16 << 20,
+            tls: None,
+            tokens: None,
+            limits: Limits::default(),
             snapshot_every: 500_000,
+            history: History { jobs_max: 1_000_000, keep_for: Duration::from_secs(30 * 86_400) },
+            telemetry: true,
+            default_queue: "default".to_owned(),
+            scheduling: Config::default(),
         }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            message_bytes_max: 16 << 20,
+            connections_max: 2_048,
+            streams_max: 1_024,
+            call_timeout: Duration::from_secs(60),
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    #[error("failed to read {}: {source}", path.display())]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("{} is not valid YAML: {reason}", path.display())]
+    Yaml { path: PathBuf, reason: String },
+    #[error("{origin}: {key} is not known{}", suggestion(.nearest))]
+    Unknown { origin: String, key: String, nearest: Option<&'static str> },
+    #[error("{origin}: {key} is {given:?}; it must be {wanted}")]
+    Value { origin: String, key: String, given: String, wanted: &'static str },
+    #[error(transparent)]
+    Scheduling(#[from] ConfigError),
+    #[error("tls.certificate and tls.key belong together; give both")]
+    HalfTls,
+}
+
+fn suggestion(nearest: &Option<&'static str>) -> String {
+    nearest.map_or_else(String::new, |key| format!("; did you mean {key}?"))
+}
+
+impl ServerConfig {
+    /// Later sources win: the file, then variables as `BELLWETHER_MAX_RETRY` for `max_retry`, then
+    /// `overrides`, which are pairs of a key and its value.
+    pub fn load(
+        file: Option<&Path>,
+        environment: impl IntoIterator<Item = (String, String)>,
+        overrides: &[(String, String)],
+    ) -> Result<ServerConfig, LoadError> {
+        let mut draft = settings::Draft::default();
+        if let Some(path) = file {
+            for (key, value) in file::read(path)? {
+                draft.set(&path.display().to_string(), &key, &value)?;
+            }
+        }
+        for (name, value) in environment {
+            if let Some(key) = settings::key_of_variable(&name)? {
+                draft.set("the environment", key, &value)?;
+            }
+        }
+        for (key, value) in overrides {
+            draft.set("the command line", key, value)?;
+        }
+        draft.finish()
     }
 }

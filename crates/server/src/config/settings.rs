@@ -1,0 +1,202 @@
+//! Every key, and what it sets. The keys of the scheduling settings are the core's own names, so
+//! that a refusal that names one can be looked up.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bellwether_core::model::config::PredictorKind;
+use bellwether_core::model::{Micros, Name, Priority, Strategy};
+
+use super::nearest::nearest;
+use super::value::{Parsed, bytes, number, share, span, switch};
+use super::{JournalKind, LoadError, ServerConfig, TlsFiles};
+
+const PREFIX: &str = "BELLWETHER_";
+const DURATION_BY_TYPE: &str = "duration_by_type.";
+/// A variable this near to a known one is a slip; others belong to somebody else.
+const SLIP: usize = 2;
+
+/// A configuration on its way.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    config: ServerConfig,
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
+}
+
+struct Setting {
+    key: &'static str,
+    set: fn(&mut Draft, &str) -> Parsed<()>,
+}
+
+impl Draft {
+    pub(super) fn set(&mut self, origin: &str, key: &str, value: &str) -> Result<(), LoadError> {
+        let wrong = |wanted| LoadError::Value {
+            origin: origin.to_owned(),
+            key: key.to_owned(),
+            given: value.to_owned(),
+            wanted,
+        };
+        if let Some(kind) = key.strip_prefix(DURATION_BY_TYPE) {
+            return self.duration_of_type(kind, value).map_err(wrong);
+        }
+        let Some(setting) = SETTINGS.iter().find(|setting| setting.key == key) else {
+            let nearest = nearest(key, keys()).map(|(key, _)| key);
+            let (origin, key) = (origin.to_owned(), key.to_owned());
+            return Err(LoadError::Unknown { origin, key, nearest });
+        };
+        (setting.set)(self, value).map_err(wrong)
+    }
+
+    fn duration_of_type(&mut self, kind: &str, value: &str) -> Parsed<()> {
+        let kind = Name::new(kind).map_err(|_| "the name of a job type")?;
+        let duration = span(value)?;
+        let durations = &mut self.config.scheduling.duration_by_type;
+        durations.retain(|(known, _)| *known != kind);
+        durations.push((kind, duration));
+        durations.sort_unstable();
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self) -> Result<ServerConfig, LoadError> {
+        self.config.tls = match (self.certificate, self.key) {
+            (None, None) => None,
+            (Some(certificate), Some(key)) => Some(TlsFiles { certificate, key }),
+            (Some(_), None) | (None, Some(_)) => return Err(LoadError::HalfTls),
+        };
+        self.config.scheduling.validate()?;
+        Ok(self.config)
+    }
+}
+
+fn keys() -> impl Iterator<Item = &'static str> {
+    SETTINGS.iter().map(|setting| setting.key)
+}
+
+/// The key that a variable of the environment sets, if it is one of ours.
+pub(super) fn key_of_variable(name: &str) -> Result<Option<&'static str>, LoadError> {
+    let Some(rest) = name.strip_prefix(PREFIX) else { return Ok(None) };
+    let wanted = rest.to_lowercase();
+    let variable = |key: &str| key.replace('.', "_");
+    if let Some(key) = keys().find(|key| variable(key) == wanted) {
+        return Ok(Some(key));
+    }
+    match nearest(&wanted, keys()) {
+        Some((key, distance)) if distance <= SLIP => Err(LoadError::Unknown {
+            origin: "the environment".to_owned(),
+            key: name.to_owned(),
+            nearest: Some(key),
+        }),
+        _ => Ok(None),
+    }
+}
+
+macro_rules! settings {
+    ($($key:literal: $set:expr;)+) => {
+        const SETTINGS: &[Setting] = &[$(Setting { key: $key, set: $set },)+];
+    };
+}
+
+settings! {
+    "data_dir": |d, v| { d.config.data_dir = PathBuf::from(v); Ok(()) };
+    "journal": |d, v| { d.config.journal = journal(v)?; Ok(()) };
+    "grpc": |d, v| { d.config.grpc = address(v)?; Ok(()) };
+    "http": |d, v| { d.config.http = address(v)?; Ok(()) };
+    "tls.certificate": |d, v| { d.certificate = Some(PathBuf::from(v)); Ok(()) };
+    "tls.key": |d, v| { d.key = Some(PathBuf::from(v)); Ok(()) };
+    "tokens": |d, v| { d.config.tokens = Some(PathBuf::from(v)); Ok(()) };
+    "message_bytes_max": |d, v| { d.config.limits.message_bytes_max = size(v)?; Ok(()) };
+    "connections_max": |d, v| { d.config.limits.connections_max = number(v)?; Ok(()) };
+    "streams_max": |d, v| { d.config.limits.streams_max = number(v)?; Ok(()) };
+    "call_timeout": |d, v| { d.config.limits.call_timeout = duration(v)?; Ok(()) };
+    "snapshot_every": |d, v| { d.config.snapshot_every = number(v)?; Ok(()) };
+    "history_jobs_max": |d, v| { d.config.history.jobs_max = number(v)?; Ok(()) };
+    "history_keep_for": |d, v| { d.config.history.keep_for = duration(v)?; Ok(()) };
+    "telemetry": |d, v| { d.config.telemetry = switch(v)?; Ok(()) };
+    "default_queue": |d, v| { d.config.default_queue = v.to_owned(); Ok(()) };
+    "retry_backoff": |_, v| if v == "exponential" { Ok(()) } else { Err("exponential") };
+    "priorities.low": |_, v| priority(Priority::Low, v);
+    "priorities.normal": |_, v| priority(Priority::Normal, v);
+    "priorities.high": |_, v| priority(Priority::High, v);
+    "priorities.critical": |_, v| priority(Priority::Critical, v);
+
+    "strategy": |d, v| { d.config.scheduling.strategy = strategy(v)?; Ok(()) };
+    "shadow": |d, v| { d.config.scheduling.shadow = shadow(v)?; Ok(()) };
+    "predictor": |d, v| { d.config.scheduling.predictor = predictor(v)?; Ok(()) };
+    "weights.wait": |d, v| { d.config.scheduling.weights.wait = share(v)?; Ok(()) };
+    "weights.load": |d, v| { d.config.scheduling.weights.load = share(v)?; Ok(()) };
+    "weights.priority": |d, v| { d.config.scheduling.weights.priority = share(v)?; Ok(()) };
+    "rank_duration_percent": |d, v| { d.config.scheduling.rank_duration_percent = number(v)?; Ok(()) };
+    "rank_path_percent": |d, v| { d.config.scheduling.rank_path_percent = number(v)?; Ok(()) };
+    "rank_priority_point": |d, v| { d.config.scheduling.rank_priority_point = span(v)?; Ok(()) };
+    "rank_bonus_max": |d, v| { d.config.scheduling.rank_bonus_max = span(v)?; Ok(()) };
+    "prefetch": |d, v| { d.config.scheduling.prefetch = number(v)?; Ok(()) };
+    "prefetch_horizon": |d, v| { d.config.scheduling.prefetch_horizon = span(v)?; Ok(()) };
+    "max_queue_per_worker": |d, v| { d.config.scheduling.max_queue_per_worker = number(v)?; Ok(()) };
+    "hold_max": |d, v| { d.config.scheduling.hold_max = number(v)?; Ok(()) };
+    "hold_margin_percent": |d, v| { d.config.scheduling.hold_margin_percent = number(v)?; Ok(()) };
+    "job_timeout_default": |d, v| { d.config.scheduling.job_timeout_default = span(v)?; Ok(()) };
+    "retry_default": |d, v| { d.config.scheduling.retry_default = number(v)?; Ok(()) };
+    "max_retry": |d, v| { d.config.scheduling.max_retry = number(v)?; Ok(()) };
+    "retry_base": |d, v| { d.config.scheduling.retry_base = span(v)?; Ok(()) };
+    "retry_cap": |d, v| { d.config.scheduling.retry_cap = span(v)?; Ok(()) };
+    "max_crashes": |d, v| { d.config.scheduling.max_crashes = number(v)?; Ok(()) };
+    "heartbeat_interval": |d, v| { d.config.scheduling.heartbeat_interval = span(v)?; Ok(()) };
+    "unreachable_after": |d, v| { d.config.scheduling.unreachable_after = span(v)?; Ok(()) };
+    "stall_after": |d, v| { d.config.scheduling.stall_after = span(v)?; Ok(()) };
+    "hedge_after": |d, v| { d.config.scheduling.hedge_after = span(v)?; Ok(()) };
+    "hedge_after_min": |d, v| { d.config.scheduling.hedge_after_min = span(v)?; Ok(()) };
+    "hedge_budget_permille": |d, v| { d.config.scheduling.hedge_budget_permille = number(v)?; Ok(()) };
+    "fallback_threshold": |d, v| { d.config.scheduling.fallback_threshold = number(v)?; Ok(()) };
+    "breaker_cooldown": |d, v| { d.config.scheduling.breaker_cooldown = span(v)?; Ok(()) };
+    "duration_default": |d, v| { d.config.scheduling.duration_default = span(v)?; Ok(()) };
+    "model_load_default": |d, v| { d.config.scheduling.model_load_default = span(v)?; Ok(()) };
+    "drift_percent": |d, v| { d.config.scheduling.drift_percent = number(v)?; Ok(()) };
+    "jobs_max": |d, v| { d.config.scheduling.jobs_max = number(v)?; Ok(()) };
+    "payload_bytes_max": |d, v| { d.config.scheduling.payload_bytes_max = bytes(v)?; Ok(()) };
+    "payload_bytes_total_max": |d, v| { d.config.scheduling.payload_bytes_total_max = bytes(v)?; Ok(()) };
+    "throttle_percent": |d, v| { d.config.scheduling.throttle_percent = number(v)?; Ok(()) };
+    "reject_threshold": |d, v| { d.config.scheduling.reject_percent = number(v)?; Ok(()) };
+    "retain_jobs": |d, v| { d.config.scheduling.retain_jobs = number(v)?; Ok(()) };
+    "retain_for": |d, v| { d.config.scheduling.retain_for = span(v)?; Ok(()) };
+    "idempotency_for": |d, v| { d.config.scheduling.idempotency_for = span(v)?; Ok(()) };
+    "idempotency_max": |d, v| { d.config.scheduling.idempotency_max = number(v)?; Ok(()) };
+    "forget_workers_after": |d, v| { d.config.scheduling.forget_workers_after = span(v)?; Ok(()) };
+}
+
+fn journal(text: &str) -> Parsed<JournalKind> {
+    match text {
+        "sqlite" => Ok(JournalKind::Sqlite),
+        _ => Err("sqlite"),
+    }
+}
+
+fn address(text: &str) -> Parsed<std::net::SocketAddr> {
+    text.parse().map_err(|_| "an address with a port, as 127.0.0.1:7070")
+}
+
+fn size(text: &str) -> Parsed<usize> {
+    usize::try_from(bytes(text)?).map_err(|_| "less")
+}
+
+fn duration(text: &str) -> Parsed<Duration> {
+    let Micros(micros) = span(text)?;
+    Ok(Duration::from_micros(micros))
+}
+
+/// The points are part of every decision that was ever written; they can be read, not changed.
+fn priority(priority: Priority, text: &str) -> Parsed<()> {
+    if text == priority.points().to_string() { Ok(()) } else { Err("25, 50, 75 and 100 (fixed)") }
+}
+
+fn strategy(text: &str) -> Parsed<Strategy> {
+    Strategy::parse(text).ok_or("predictive, least_loaded, round_robin, affinity or random")
+}
+
+fn shadow(text: &str) -> Parsed<Option<Strategy>> {
+    if text == "none" { Ok(None) } else { strategy(text).map(Some) }
+}
+
+fn predictor(text: &str) -> Parsed<PredictorKind> {
+    PredictorKind::parse(text).ok_or("ema, hierarchical or auto")
+}
