@@ -6,10 +6,15 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod bench;
+mod client;
+mod completions;
 mod exit;
 mod output;
+mod paint;
 mod progress;
+mod serve;
 mod simulate;
+mod worker;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -24,15 +29,43 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Serve(serve::Arguments),
+    Worker(worker::Arguments),
+    Submit(client::submit::Arguments),
+    Run(client::run::Arguments),
+    Jobs(client::jobs::Arguments),
+    Job(client::job::Arguments),
+    Workers(client::workers::Arguments),
+    Status(client::status::Arguments),
+    Cancel(client::cancel::Arguments),
+    Retry(client::retry::Arguments),
+    Drain(client::drain::Arguments),
+    Events(client::events::Arguments),
+    Snapshot(client::snapshot::Arguments),
     Simulate(simulate::Arguments),
     Bench(bench::Arguments),
+    Completions(completions::Arguments),
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let result = match arguments.command {
+        Command::Serve(arguments) => serve::run(arguments),
+        Command::Worker(arguments) => worker::run(arguments),
+        Command::Submit(arguments) => client::submit::run(arguments),
+        Command::Run(arguments) => client::run::run(arguments),
+        Command::Jobs(arguments) => client::jobs::run(arguments),
+        Command::Job(arguments) => client::job::run(arguments),
+        Command::Workers(arguments) => client::workers::run(arguments),
+        Command::Status(arguments) => client::status::run(arguments),
+        Command::Cancel(arguments) => client::cancel::run(arguments),
+        Command::Retry(arguments) => client::retry::run(arguments),
+        Command::Drain(arguments) => client::drain::run(arguments),
+        Command::Events(arguments) => client::events::run(arguments),
+        Command::Snapshot(arguments) => client::snapshot::run(arguments),
         Command::Simulate(arguments) => simulate::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
+        Command::Completions(arguments) => completions::run::<Arguments>(&arguments),
     };
     exit::code(result)
 }

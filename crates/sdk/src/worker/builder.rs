@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use tokio::sync::{mpsc, watch};
 
 use super::context::Context;
-use super::desk::Desk;
+use super::desk::{Confirmed, Desk};
 use super::executor::Executor;
 use super::handler::{Blocking, Handler, ModelLoader};
 use super::link::{self, RunningWorker, WorkerError};
@@ -37,6 +37,7 @@ impl Worker {
             },
             handlers: FxHashMap::default(),
             loader: None,
+            confirmed: None,
         }
     }
 }
@@ -48,6 +49,7 @@ pub struct WorkerBuilder {
     spec: v1::WorkerSpec,
     handlers: FxHashMap<String, Arc<dyn Handler>>,
     loader: Option<ModelLoader>,
+    confirmed: Option<Confirmed>,
 }
 
 impl std::fmt::Debug for WorkerBuilder {
@@ -66,6 +68,11 @@ impl WorkerBuilder {
     pub fn id(mut self, id: impl Into<String>) -> WorkerBuilder {
         self.spec.id = id.into();
         self
+    }
+
+    /// The name that it will have.
+    pub fn worker_id(&self) -> &str {
+        &self.spec.id
     }
 
     /// Jobs that it runs at a time; 1 by default.
@@ -178,6 +185,17 @@ impl WorkerBuilder {
         self
     }
 
+    /// Called when the scheduler has confirmed that the end of an attempt is durable, whatever it
+    /// was: what was kept for another try can go.
+    #[must_use]
+    pub fn on_confirmed(
+        mut self,
+        confirmed: impl Fn(&Context) + Send + Sync + 'static,
+    ) -> WorkerBuilder {
+        self.confirmed = Some(Box::new(confirmed));
+        self
+    }
+
     /// Connects and works on a task of its own. It must be called within a Tokio runtime.
     pub fn start(self) -> Result<RunningWorker, WorkerError> {
         let id = self.spec.id.clone();
@@ -186,7 +204,7 @@ impl WorkerBuilder {
         let (stop, stopping) = watch::channel(Stop::No);
         let (sender, happenings) = mpsc::unbounded_channel();
         let resident = Resident {
-            desk: Desk::new(self.spec.slots),
+            desk: Desk::new(self.spec.slots, self.confirmed),
             spec: self.spec,
             executor: Executor::new(self.handlers, self.loader, sender),
             happenings,

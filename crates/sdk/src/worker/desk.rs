@@ -17,7 +17,9 @@ use super::outcome::Outcome;
 const MESSAGE_BYTES: usize = 1 << 20;
 const MESSAGE_REPORTS: usize = 10_000;
 
-#[derive(Debug)]
+/// Told of attempts whose end is confirmed.
+pub(crate) type Confirmed = Box<dyn Fn(&Context) + Send + Sync>;
+
 pub(crate) struct Desk {
     slots: usize,
     /// Slots in use, those of revoked attempts that have not stopped yet included.
@@ -34,6 +36,7 @@ pub(crate) struct Desk {
     /// Attempts whose context has progress to tell.
     progress: FxHashSet<u64>,
     draining: bool,
+    tell_confirmed: Option<Confirmed>,
 }
 
 #[derive(Debug)]
@@ -53,7 +56,7 @@ enum Held {
 }
 
 impl Desk {
-    pub(crate) fn new(slots: u32) -> Desk {
+    pub(crate) fn new(slots: u32, tell_confirmed: Option<Confirmed>) -> Desk {
         Desk {
             slots: slots as usize,
             busy: 0,
@@ -65,6 +68,7 @@ impl Desk {
             numbered: 0,
             progress: FxHashSet::default(),
             draining: false,
+            tell_confirmed,
         }
     }
 
@@ -195,9 +199,11 @@ impl Desk {
             && first <= number
         {
             self.sent.pop_front();
-            if let Some(token) = ended
-                && matches!(self.held.get(&token), Some(Held::Finished { .. }))
-            {
+            let Some(token) = ended else { continue };
+            if let Some(Held::Finished { context, .. }) = self.held.get(&token) {
+                if let Some(tell) = &self.tell_confirmed {
+                    tell(context);
+                }
                 self.held.remove(&token);
             }
         }

@@ -108,7 +108,7 @@ fn is_final(error: &ClientError) -> bool {
     match error {
         ClientError::BadAddress { .. } | ClientError::Denied(_) => true,
         ClientError::Refused(refusal) => {
-            ["malformed", "bad_slots", "too_many_labels", "unimplemented"]
+            ["malformed", "bad_slots", "too_many_labels", "unimplemented", "replaced"]
                 .contains(&refusal.code.as_str())
         }
         ClientError::Unreachable { .. } | ClientError::TimedOut(_) | ClientError::Protocol(_) => {

@@ -6,7 +6,7 @@ const AT_LEAST: v1::Guarantee = v1::Guarantee::AtLeastOnce;
 
 /// Offers these tokens to a desk; a job has its token's number.
 fn desk(slots: u32, guarantee: v1::Guarantee, tokens: &[u64]) -> Desk {
-    let mut desk = Desk::new(slots);
+    let mut desk = Desk::new(slots, None);
     for &token in tokens {
         desk.offered(context(token, guarantee));
     }

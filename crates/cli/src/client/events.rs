@@ -1,0 +1,119 @@
+//! `bellwether events`.
+
+use bellwether_core::model::{Seq, Timestamp};
+use bellwether_sdk::v1;
+use bellwether_wire::event::entry_from_wire;
+use bellwether_wire::json::event_to_json;
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::job_json::{hex, time, time_text};
+use super::{Connect, block_on};
+use crate::exit::Verdict;
+use crate::output;
+
+/// Print events, as they are or as they happen.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    connect: Connect,
+    /// The first journal position wanted; without it, the oldest kept, or with --follow the next
+    #[arg(long, value_name = "SEQ")]
+    from: Option<u64>,
+    /// Go on as events happen
+    #[arg(long)]
+    follow: bool,
+    /// Only events of this kind, as job_completed; may be given several times
+    #[arg(long)]
+    kind: Vec<String>,
+    /// Only events of this job
+    #[arg(long, value_name = "ID")]
+    job: Option<String>,
+    /// Only events of this run
+    #[arg(long, value_name = "ID")]
+    run: Option<String>,
+    /// Print JSON, one event a line
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
+    block_on(watch(arguments))
+}
+
+async fn watch(arguments: Arguments) -> anyhow::Result<Verdict> {
+    let client = arguments.connect.client().await?;
+    let last = if arguments.follow { u64::MAX } else { client.status().await?.position };
+    let from = match arguments.from {
+        Some(from) => from.max(1),
+        None if arguments.follow => 0,
+        None => 1,
+    };
+    if from > last {
+        return Ok(Verdict::Fine);
+    }
+    let mut events = client.events(v1::WatchEventsRequest {
+        from,
+        kinds: arguments.kind.clone(),
+        job_id: arguments.job.clone().unwrap_or_default(),
+        run_id: arguments.run.clone().unwrap_or_default(),
+    });
+    loop {
+        // Filtered streams say nothing of what they left out, so silence has to end it.
+        let event = if arguments.follow {
+            events.next().await?
+        } else {
+            match tokio::time::timeout(QUIET, events.next()).await {
+                Ok(event) => event?,
+                Err(_) => return Ok(Verdict::Fine),
+            }
+        };
+        if event.seq > last {
+            return Ok(Verdict::Fine);
+        }
+        if arguments.json {
+            output::print_json(&event_json(&event))?;
+        } else {
+            output::print(&readable(&event))?;
+        }
+        if event.seq == last {
+            return Ok(Verdict::Fine);
+        }
+    }
+}
+
+/// History comes without pauses: after this long there is no more of it.
+const QUIET: std::time::Duration = std::time::Duration::from_millis(500);
+
+fn payload(event: &v1::EventEnvelope) -> Option<Value> {
+    let wire = event.payload.clone()?;
+    let entry = entry_from_wire(wire, Seq(event.seq), Timestamp(event.at)).ok()?;
+    Some(event_to_json(&entry.event))
+}
+
+fn event_json(event: &v1::EventEnvelope) -> Value {
+    let optional = |text: &str| if text.is_empty() { Value::Null } else { json!(text) };
+    json!({
+        "seq": event.seq,
+        "at": time(event.at),
+        "parent": event.parent,
+        "kind": event.kind,
+        "run": optional(&event.run_id),
+        "node": optional(&event.node),
+        "job": optional(&event.job_id),
+        "worker": optional(&event.worker_id),
+        "payload": payload(event),
+        "payload_hash": optional(&hex(&event.payload_hash)),
+        "prior_hash": optional(&hex(&event.prior_hash)),
+        "post_hash": optional(&hex(&event.post_hash)),
+        "error": optional(&event.error),
+    })
+}
+
+fn readable(event: &v1::EventEnvelope) -> String {
+    let at = time_text(event.at).unwrap_or_default();
+    let about = [&event.job_id, &event.worker_id, &event.error];
+    let about: Vec<&str> =
+        about.into_iter().map(String::as_str).filter(|text| !text.is_empty()).collect();
+    format!("{:>8}  {at}  {:<18} {}\n", event.seq, event.kind, about.join("  "))
+}

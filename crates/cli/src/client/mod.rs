@@ -1,0 +1,21 @@
+//! Subcommands that talk to a running scheduler.
+
+pub(crate) mod cancel;
+mod connect;
+pub(crate) mod drain;
+pub(crate) mod events;
+mod follow;
+pub(crate) mod job;
+mod job_json;
+pub(crate) mod jobs;
+mod names;
+pub(crate) mod retry;
+pub(crate) mod run;
+pub(crate) mod snapshot;
+pub(crate) mod status;
+pub(crate) mod submit;
+mod submit_file;
+pub(crate) mod workers;
+
+pub(crate) use connect::{Connect, block_on};
+pub(crate) use names::decision_in_words;

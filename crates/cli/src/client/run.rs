@@ -1,0 +1,76 @@
+//! `bellwether run -- cmd args`: run a command on a worker and follow it.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+
+use bellwether_sdk::{NewJob, v1};
+use clap::Args;
+
+use super::submit::CommonArguments;
+use super::{Connect, block_on, follow, job_json};
+use crate::exit::Verdict;
+use crate::output;
+use crate::worker::exec;
+
+/// Run a command on some worker, print what it printed, and exit with its code.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    connect: Connect,
+    /// Id of the job; generated if absent
+    #[arg(long)]
+    id: Option<String>,
+    /// A variable of its environment; may be given several times
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    env: Vec<(String, String)>,
+    /// The folder that it runs in, on the worker
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<String>,
+    #[command(flatten)]
+    common: CommonArguments,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    argv: Vec<String>,
+}
+
+pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
+    block_on(submit_and_follow(arguments))
+}
+
+async fn submit_and_follow(arguments: Arguments) -> anyhow::Result<Verdict> {
+    let client = arguments.connect.client().await?;
+    let payload = exec::Payload {
+        argv: arguments.argv,
+        env: BTreeMap::from_iter(arguments.env),
+        cwd: arguments.cwd,
+    };
+    let mut job = NewJob::new(exec::TYPE).payload(serde_json::to_vec(&payload)?);
+    if let Some(id) = arguments.id {
+        job = job.id(id);
+    }
+    // Whoever watches a command decides about a second try.
+    let job = arguments.common.retry_or(0).apply(job);
+    let accepted = client.submit(job).await?;
+    let job = follow::to_the_end(&client, accepted.id()).await?;
+
+    if arguments.json {
+        output::print_json(&job_json::job_to_json(&job.0))?;
+    } else if job.state() == v1::JobState::Completed {
+        let result: exec::Output = serde_json::from_slice(job.result())?;
+        output::print(&result.stdout)?;
+        std::io::stderr().write_all(result.stderr.as_bytes())?;
+    } else if let Some(trouble) = follow::trouble(&job) {
+        eprintln!("error: job {} {trouble}", job.id());
+    }
+    Ok(follow::verdict(&job))
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write it as NAME=VALUE".to_owned()),
+    }
+}

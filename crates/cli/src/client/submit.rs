@@ -1,0 +1,226 @@
+//! `bellwether submit`: hand in jobs.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use bellwether_sdk::client::Accepted;
+use bellwether_sdk::{Client, NewJob, Refusal, new_id, v1};
+use clap::Args;
+use serde_json::json;
+
+use super::submit_file;
+use super::{Connect, block_on, follow};
+use crate::exit::Verdict;
+use crate::output;
+
+/// Submit jobs. It returns with 0 only once they are durable.
+///
+/// The job comes from the options, or jobs and runs from a file: one job, many as JSON lines, or a
+/// run as YAML or JSON; `-` is standard input.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    connect: Connect,
+    /// File of jobs or runs; `-` is standard input
+    #[arg(value_name = "FILE", conflicts_with = "job", required_unless_present = "kind")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    job: JobArguments,
+    /// Follow the jobs to their end and exit with the job's own code
+    #[arg(long)]
+    wait: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+#[group(id = "job", multiple = true)]
+struct JobArguments {
+    /// Id of the job; generated if absent
+    #[arg(long)]
+    id: Option<String>,
+    /// Type of the job
+    #[arg(long = "type", value_name = "TYPE")]
+    kind: Option<String>,
+    /// What the job is about, as JSON
+    #[arg(long, value_name = "JSON", value_parser = is_json)]
+    payload: Option<String>,
+    #[command(flatten)]
+    common: CommonArguments,
+}
+
+/// What `submit` and `run` have in common.
+#[derive(Debug, Args)]
+pub(super) struct CommonArguments {
+    /// How urgent it is
+    #[arg(long, value_name = "PRIORITY", value_parser = ["low", "normal", "high", "critical"])]
+    priority: Option<String>,
+    /// Start only once this job has completed; may be given several times
+    #[arg(long, value_name = "ID")]
+    after: Vec<String>,
+    /// Retries after a failure
+    #[arg(long, value_name = "N")]
+    retry: Option<u32>,
+    /// Seconds that it may run
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    timeout: Option<std::time::Duration>,
+    /// How often it may run
+    #[arg(long, value_name = "GUARANTEE", value_parser = ["at_most_once", "at_least_once", "exactly_once"])]
+    guarantee: Option<String>,
+    /// Any worker with this role
+    #[arg(long, value_name = "ROLE", conflicts_with = "receiver")]
+    role: Option<String>,
+    /// This worker only
+    #[arg(long, value_name = "WORKER")]
+    receiver: Option<String>,
+    /// A capability that the worker must have; may be given several times
+    #[arg(long, value_name = "CAPABILITY")]
+    capability: Vec<String>,
+    /// A model that must be warm
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// A tag to find it by; may be given several times
+    #[arg(long, value_name = "TAG")]
+    tag: Vec<String>,
+    /// Submitting twice with the same key makes one job
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+    /// Seconds to wait before it may start
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    delay: Option<std::time::Duration>,
+}
+
+pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
+    let submissions = match &arguments.file {
+        Some(path) => submit_file::read(path)?,
+        None => {
+            let kind = arguments.job.kind.clone().context("give --type, or a file")?;
+            vec![arguments.job.job(kind).into()]
+        }
+    };
+    block_on(submit(arguments, submissions))
+}
+
+async fn submit(arguments: Arguments, submissions: Vec<v1::Submission>) -> anyhow::Result<Verdict> {
+    let client = arguments.connect.client().await?;
+    let results = submit_file::send(&client, submissions).await?;
+    let mut refused = 0;
+    let mut ids = Vec::new();
+    for result in &results {
+        print(result, arguments.json)?;
+        match result {
+            Ok(accepted) => ids.extend(accepted.ids.iter().cloned()),
+            Err(_) => refused += 1,
+        }
+    }
+    if refused > 0 {
+        return Ok(Verdict::Refused);
+    }
+    if arguments.wait { wait(&client, ids, arguments.json).await } else { Ok(Verdict::Fine) }
+}
+
+fn print(result: &Result<Accepted, Refusal>, as_json: bool) -> anyhow::Result<()> {
+    match result {
+        Ok(accepted) if as_json => output::print_json(&json!({
+            "ids": accepted.ids,
+            "id": accepted.id(),
+            "known": accepted.known,
+            "position": accepted.position,
+        })),
+        Ok(accepted) => {
+            let text: String = accepted.ids.iter().map(|id| format!("{id}\n")).collect();
+            Ok(output::print(&text)?)
+        }
+        Err(refusal) if as_json => output::print_json(&json!({
+            "rejection": {
+                "code": refusal.code,
+                "message": refusal.message,
+                "retry_after_ms": refusal.retry_after.map(|after| after.as_millis() as u64),
+            }
+        })),
+        Err(refusal) => {
+            eprintln!("error: {refusal}");
+            Ok(())
+        }
+    }
+}
+
+/// The first job that did not complete gives the code.
+async fn wait(client: &Client, ids: Vec<String>, as_json: bool) -> anyhow::Result<Verdict> {
+    let mut verdict = Verdict::Fine;
+    for id in ids {
+        let job = follow::to_the_end(client, &id).await?;
+        if let Some(trouble) = follow::trouble(&job) {
+            eprintln!("error: job {id} {trouble}");
+        }
+        if as_json {
+            output::print_json(&super::job_json::job_to_json(&job.0))?;
+        }
+        if verdict == Verdict::Fine {
+            verdict = follow::verdict(&job);
+        }
+    }
+    Ok(verdict)
+}
+
+impl JobArguments {
+    fn job(&self, kind: String) -> NewJob {
+        let job = NewJob::new(kind)
+            .id(self.id.clone().unwrap_or_else(new_id))
+            .payload(self.payload.clone().unwrap_or_default());
+        self.common.apply(job)
+    }
+}
+
+impl CommonArguments {
+    pub(super) fn apply(&self, job: NewJob) -> NewJob {
+        let mut job = job;
+        let wire = job.wire();
+        wire.priority = match self.priority.as_deref() {
+            Some("low") => v1::Priority::Low,
+            Some("high") => v1::Priority::High,
+            Some("critical") => v1::Priority::Critical,
+            _ => v1::Priority::Normal,
+        }
+        .into();
+        wire.guarantee = match self.guarantee.as_deref() {
+            Some("at_most_once") => v1::Guarantee::AtMostOnce,
+            Some("exactly_once") => v1::Guarantee::ExactlyOnce,
+            _ => v1::Guarantee::AtLeastOnce,
+        }
+        .into();
+        wire.dependencies.clone_from(&self.after);
+        wire.capabilities.clone_from(&self.capability);
+        wire.tags.clone_from(&self.tag);
+        wire.retry = self.retry;
+        wire.role = self.role.clone().unwrap_or_default();
+        wire.receiver = self.receiver.clone().unwrap_or_default();
+        wire.model = self.model.clone().unwrap_or_default();
+        wire.idempotency_key = self.idempotency_key.clone().unwrap_or_default();
+        if let Some(timeout) = self.timeout {
+            job = job.timeout(timeout);
+        }
+        match self.delay {
+            Some(delay) => job.delay(delay),
+            None => job,
+        }
+    }
+
+    pub(super) fn retry_or(mut self, default: u32) -> CommonArguments {
+        self.retry = self.retry.or(Some(default));
+        self
+    }
+}
+
+fn is_json(text: &str) -> Result<String, String> {
+    serde_json::from_str::<serde::de::IgnoredAny>(text)
+        .map(|_| text.to_owned())
+        .map_err(|error| format!("{error}; a payload is JSON, a text in it needs quotes"))
+}
+
+fn seconds(text: &str) -> Result<std::time::Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| format!("`{text}` is not a number of seconds"))?;
+    std::time::Duration::try_from_secs_f64(seconds)
+        .map_err(|_| format!("`{text}` is not a number of seconds from 0 on"))
+}

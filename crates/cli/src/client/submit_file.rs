@@ -1,0 +1,75 @@
+//! Files of jobs, and handing many in.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use anyhow::Context as _;
+use bellwether_core::model::Name;
+use bellwether_sdk::client::Accepted;
+use bellwether_sdk::{Client, Refusal, new_id, v1};
+
+/// Submissions in one message; several messages are under way at a time.
+const BATCH: usize = 1_000;
+
+pub(super) fn read(path: &Path) -> anyhow::Result<Vec<v1::Submission>> {
+    let mut text = String::new();
+    if path == Path::new("-") {
+        std::io::stdin().read_to_string(&mut text).context("failed to read standard input")?;
+    } else {
+        text = std::fs::read_to_string(path)
+            .with_context(|| format!("failed to read {}", path.display()))?;
+    }
+    let mut generate = || Name::new(&new_id()).expect("a generated id is a name");
+    bellwether_wire::json::submissions(&text, &mut generate)
+        .with_context(|| format!("failed to read jobs from {}", path.display()))
+}
+
+/// Everything gets an id and an idempotency key first, so that it may be sent again.
+pub(super) async fn send(
+    client: &Client,
+    mut submissions: Vec<v1::Submission>,
+) -> anyhow::Result<Vec<Result<Accepted, Refusal>>> {
+    for job in submissions.iter_mut().flat_map(|submission| &mut submission.jobs) {
+        if job.id.is_empty() {
+            job.id = new_id();
+        }
+        if job.idempotency_key.is_empty() {
+            job.idempotency_key = new_id();
+        }
+    }
+    let mut results = Vec::with_capacity(submissions.len());
+    let mut rest = submissions.into_iter().peekable();
+    while rest.peek().is_some() {
+        let batch: Vec<v1::Submission> = rest.by_ref().take(BATCH).collect();
+        results.extend(patiently(client, batch).await?);
+    }
+    Ok(results)
+}
+
+/// A full queue is waited for; other refusals are final.
+async fn patiently(
+    client: &Client,
+    batch: Vec<v1::Submission>,
+) -> anyhow::Result<Vec<Result<Accepted, Refusal>>> {
+    const TRIES_MAX: u32 = 10;
+    let mut results = client.submit_batch(batch.clone()).await?;
+    for _ in 1..TRIES_MAX {
+        let again: Vec<usize> = results
+            .iter()
+            .enumerate()
+            .filter(|(_, result)| retry_after(result).is_some())
+            .map(|(index, _)| index)
+            .collect();
+        let Some(pause) = results.iter().filter_map(retry_after).max() else { break };
+        tokio::time::sleep(pause).await;
+        let retried = again.iter().map(|&index| batch[index].clone()).collect();
+        for (index, result) in again.iter().zip(client.submit_batch(retried).await?) {
+            results[*index] = result;
+        }
+    }
+    Ok(results)
+}
+
+fn retry_after(result: &Result<Accepted, Refusal>) -> Option<std::time::Duration> {
+    result.as_ref().err().and_then(|refusal| refusal.retry_after)
+}

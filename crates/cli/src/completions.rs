@@ -1,0 +1,18 @@
+//! `bellwether completions`.
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use crate::exit::Verdict;
+
+/// Print completions for a shell, as `source <(bellwether completions bash)`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    shell: Shell,
+}
+
+pub(crate) fn run<C: CommandFactory>(arguments: &Arguments) -> anyhow::Result<Verdict> {
+    let mut command = C::command();
+    clap_complete::generate(arguments.shell, &mut command, "bellwether", &mut std::io::stdout());
+    Ok(Verdict::Fine)
+}

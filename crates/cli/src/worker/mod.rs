@@ -1,0 +1,91 @@
+//! `bellwether worker`: run `exec` jobs on this machine.
+
+pub(crate) mod exec;
+mod group;
+
+use bellwether_sdk::Worker;
+use clap::Args;
+use serde_json::json;
+
+use crate::client::Connect;
+use crate::exit::Verdict;
+use crate::output;
+
+/// Take jobs of type `exec` from the scheduler and run their commands.
+///
+/// A payload is {"argv":["cmd","arg"],"env":{},"cwd":".."}. On SIGTERM or SIGINT the worker takes
+/// no more, finishes what it runs and ends; a second signal ends it at once.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    connect: Connect,
+    /// Name of the worker; the machine and the process by default
+    #[arg(long)]
+    id: Option<String>,
+    /// Commands that run at a time; the number of processors by default
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    slots: Option<u32>,
+    /// A role that it has; may be given several times
+    #[arg(long, value_name = "ROLE")]
+    role: Vec<String>,
+    /// A capability that it has; may be given several times
+    #[arg(long, value_name = "CAPABILITY")]
+    capability: Vec<String>,
+    /// A model that is warm; may be given several times
+    #[arg(long, value_name = "MODEL")]
+    model: Vec<String>,
+    /// Where it is
+    #[arg(long, value_name = "ZONE")]
+    zone: Option<String>,
+    /// The kind of machine: workers of one class are expected to be equally fast
+    #[arg(long, value_name = "CLASS")]
+    class: Option<String>,
+    /// Millicores that jobs may use together
+    #[arg(long, value_name = "MILLICORES")]
+    cpu: Option<u32>,
+    /// Bytes that jobs may use together
+    #[arg(long, value_name = "BYTES")]
+    memory: Option<u64>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(work(arguments))
+}
+
+async fn work(arguments: Arguments) -> anyhow::Result<Verdict> {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let slots = arguments.slots.unwrap_or(u32::try_from(processors).unwrap_or(1));
+    let address = &arguments.connect.server;
+    let mut builder = Worker::builder(address)
+        .security(arguments.connect.security()?)
+        .slots(slots)
+        .zone(arguments.zone.unwrap_or_default())
+        .class(arguments.class.unwrap_or_default())
+        .millicores(arguments.cpu.unwrap_or(0))
+        .memory_bytes(arguments.memory.unwrap_or(0))
+        .job(exec::TYPE, exec::run);
+    if let Some(id) = arguments.id {
+        builder = builder.id(id);
+    }
+    for role in arguments.role {
+        builder = builder.role(role);
+    }
+    for capability in arguments.capability {
+        builder = builder.capability(capability);
+    }
+    for model in arguments.model {
+        builder = builder.model(model);
+    }
+    let id = builder.worker_id().to_owned();
+    if arguments.json {
+        output::print_json(&json!({ "worker": id, "slots": slots, "server": address }))?;
+    } else {
+        output::print(&format!("worker {id} with {slots} slots works for {address}\n"))?;
+    }
+    builder.run().await?;
+    Ok(Verdict::Fine)
+}
