@@ -13,6 +13,10 @@ pub enum Rejection {
         "job id {id} exists already; choose another, or set an idempotency key to submit safely twice"
     )]
     DuplicateJob { id: JobId },
+    #[error(
+        "job {job} has the idempotency key {key}, which stands for another job already; send the same jobs again or choose other keys"
+    )]
+    KeyTaken { job: JobId, key: Name },
     #[error("run id {id} exists already; choose another")]
     DuplicateRun { id: RunId },
     #[error(
@@ -40,12 +44,14 @@ pub enum Rejection {
 
     #[error("job {id} is not known; it may have ended and left the queue, see its history")]
     UnknownJob { id: JobId },
-    #[error("job {id} has ended ({state}); retry it to run it again")]
+    #[error("job {id} has ended ({state}); one that did not complete can be retried")]
     AlreadyEnded { id: JobId, state: &'static str },
     #[error(
         "job {id} is {state}; only a job that failed, was cancelled or dead-lettered can be retried"
     )]
     NotRetryable { id: JobId, state: &'static str },
+    #[error("job {id} depends on {dependency}, which did not complete; retry that first")]
+    DependencyFailed { id: JobId, dependency: JobId },
     #[error("job {id} is on worker {worker}; cancel it or let it end before you pin it")]
     AlreadyPlaced { id: JobId, worker: WorkerId },
 

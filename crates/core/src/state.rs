@@ -81,8 +81,8 @@ pub struct Job {
     /// Its place in the order of ready jobs: lower goes first.
     pub rank: i64,
     pub ended_at: Timestamp,
-    /// A dependency ended without completing.
-    pub broken: bool,
+    /// Dependencies that ended without completing; one that starts over no longer counts.
+    pub broken: u32,
     /// Jobs that wait for this one.
     pub dependents: Vec<JobNo>,
     /// Where the last of its dependencies ran.
@@ -231,6 +231,11 @@ pub struct Worker {
 impl Worker {
     pub fn id(&self) -> &Name {
         &self.spec.id
+    }
+
+    /// Idle or busy: once it has room, it is given more.
+    pub fn takes_jobs(&self) -> bool {
+        self.status == WorkerStatus::Open && !self.draining
     }
 
     pub fn is_warm(&self, model: &Name) -> bool {

@@ -61,9 +61,12 @@ impl State {
 
     pub(super) fn return_worker(&mut self, no: WorkerNo, seq: Seq, at: Timestamp) {
         let worker = self.expect_worker_mut(no);
-        worker.status = WorkerStatus::Open;
+        // What it last said of itself still holds: an unchanged report makes no event.
+        let overloaded = worker.beat.overloaded;
+        worker.status = if overloaded { WorkerStatus::Overloaded } else { WorkerStatus::Open };
         worker.changed_at = at;
         worker.last = seq;
+        self.expect_ends(no);
         self.relist_worker(no);
         self.wake(no);
     }
@@ -78,9 +81,13 @@ impl State {
         worker.beat = beat;
         worker.beat_at = at;
         worker.last = seq;
+        let took_jobs = worker.takes_jobs();
         if worker.status != WorkerStatus::Unreachable {
             let overloaded = beat.overloaded;
             worker.status = if overloaded { WorkerStatus::Overloaded } else { WorkerStatus::Open };
+        }
+        if worker.takes_jobs() != took_jobs {
+            self.expect_ends(no);
         }
         self.relist_worker(no);
         self.wake(no);
@@ -90,6 +97,7 @@ impl State {
         let worker = self.expect_worker_mut(no);
         worker.draining = draining;
         worker.last = seq;
+        self.expect_ends(no);
         self.relist_worker(no);
         self.wake(no);
     }
@@ -129,13 +137,24 @@ impl State {
             let key = &self.index.kinds.get(kind).key;
             self.index.classes.add_kind(kind, |wanted| key.serves(wanted));
         }
-        let worker = self.expect_worker_mut(no);
-        worker.kind = kind;
-        let held = worker.held.clone();
-        for held in held {
+        self.expect_worker_mut(no).kind = kind;
+        self.expect_ends(no);
+    }
+
+    /// Lists when the worker's attempts are expected to end, if it then takes others: nobody
+    /// should wait for a slot that is not filled again.
+    fn expect_ends(&mut self, no: WorkerNo) {
+        let worker = self.expect_worker(no);
+        let (kind, takes_jobs) = (worker.kind, worker.takes_jobs());
+        for held in worker.held.clone() {
             let Some(attempt) = self.expect_job(held.job).attempt(held.token) else { continue };
             let end = (attempt.offered_at + attempt.predicted, held.job, held.token);
-            self.index.kinds.get_mut(kind).ends.insert(end);
+            let ends = &mut self.index.kinds.get_mut(kind).ends;
+            if takes_jobs {
+                ends.insert(end);
+            } else {
+                ends.remove(&end);
+            }
         }
     }
 
@@ -173,7 +192,7 @@ impl State {
     /// Its place among those with room; none if it has none.
     fn free_key(&self, no: WorkerNo) -> Option<FreeKey> {
         let worker = self.expect_worker(no);
-        if worker.status != WorkerStatus::Open || worker.draining {
+        if !worker.takes_jobs() {
             return None;
         }
         let ahead = self.config.prefetch.min(self.config.max_queue_per_worker).min(worker.short);

@@ -125,7 +125,10 @@ impl State {
         self.totals.live -= 1;
         self.totals.payload_bytes -= bytes;
         self.totals.completed += u64::from(completed);
-        let gap = at.since(self.totals.last_end).0.min(Micros::from_secs(60).0);
+        // Before the first end there is no gap to speak of.
+        let first = self.totals.last_end == Timestamp(0);
+        let gap = if first { 0 } else { at.since(self.totals.last_end).0 };
+        let gap = gap.min(Micros::from_secs(60).0);
         let average = self.totals.end_gap.0;
         self.totals.end_gap = Micros(average - average / END_GAP_WEIGHT + gap / END_GAP_WEIGHT);
         self.totals.last_end = at;
@@ -148,7 +151,7 @@ impl State {
     ) {
         let Some(job) = self.jobs.get_mut(no) else { return };
         if !completed {
-            job.broken = true;
+            job.broken += 1;
         }
         if !completed && job.spec.on_failure == OnFailure::Skip {
             return;
@@ -177,7 +180,7 @@ impl State {
         let dependents = job.dependents.clone();
 
         let job = self.expect_job_mut(no);
-        (job.failures, job.crashes, job.returns, job.broken) = (0, 0, 0, false);
+        (job.failures, job.crashes, job.returns) = (0, 0, 0);
         job.state = JobState::Waiting { unmet };
         self.enter_class(no);
         self.totals.live += 1;
@@ -187,7 +190,7 @@ impl State {
         }
         for dependent in dependents {
             let Some(job) = self.jobs.get_mut(dependent) else { continue };
-            job.broken = false;
+            job.broken = job.broken.saturating_sub(1);
             // It has counted this job as ended; now it must wait for it again.
             if let JobState::Waiting { unmet } = &mut job.state {
                 *unmet += 1;

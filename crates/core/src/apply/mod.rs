@@ -67,7 +67,10 @@ impl State {
             }
             Event::Revoked { job, token, .. } => self.detach(*job, *token, at),
             Event::Retried { job, not_before } => self.queue_job(*job, *not_before, at),
-            Event::Due { job } => self.queue_job(*job, at, at),
+            Event::Due { job } => {
+                self.unqueue_job(*job);
+                self.queue_job(*job, at, at);
+            }
             Event::Escalated { job, priority, role } => {
                 self.escalate(*job, *priority, role.clone());
                 self.queue_job(*job, at, at);

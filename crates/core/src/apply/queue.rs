@@ -73,7 +73,7 @@ impl State {
             pinned: None,
             rank: spec.rank,
             ended_at: Timestamp(0),
-            broken: spec.doomed,
+            broken: u32::from(spec.doomed),
             dependents: Vec::new(),
             locality: None,
             last: seq,

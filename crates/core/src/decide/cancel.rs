@@ -20,8 +20,7 @@ impl Engine {
             return Ok(Answer::Done);
         }
         self.revoke_all(no, &tokens, RevokeReason::Cancelled);
-        self.emit(Event::Cancelled { job: no, reason: bounded(reason) });
-        self.skip_dependents(no);
+        self.end_without_result(no, Event::Cancelled { job: no, reason: bounded(reason) });
         Ok(Answer::Done)
     }
 }

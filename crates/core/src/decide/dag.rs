@@ -1,6 +1,7 @@
 //! The shape of a run: names of dependencies become numbers, cycles are found, and the critical
 //! path below each job is measured.
 
+use super::submit::key_taken;
 use crate::index::FixedMap;
 use crate::model::{JobId, JobNo, Micros, NewJob, OnFailure, Settlement};
 use crate::rejection::Rejection;
@@ -28,10 +29,12 @@ pub(super) fn resolve(
     let mut keys = FixedMap::default();
     if jobs.len() > 1 {
         for (no, job) in numbers(first, jobs.len()).zip(jobs) {
-            let seen_id = own.insert(&job.id, no).is_some();
-            let key = job.idempotency_key.as_ref();
-            if seen_id || key.is_some_and(|key| keys.insert(key, no).is_some()) {
+            if own.insert(&job.id, no).is_some() {
                 return Err(Rejection::DuplicateJob { id: job.id.clone() });
+            }
+            let key = job.idempotency_key.as_ref();
+            if key.is_some_and(|key| keys.insert(key, no).is_some()) {
+                return Err(key_taken(job));
             }
         }
     }

@@ -39,40 +39,36 @@ impl Engine {
         let config = &self.state.config;
         let now = self.state.now;
         if job.spec.guarantee == Guarantee::AtMostOnce || cause == FailureCause::Permanent {
-            self.emit(Event::Failed { job: no, cause });
-            self.skip_dependents(no);
+            self.end_without_result(no, Event::Failed { job: no, cause });
             return;
         }
-        match cause {
-            FailureCause::WorkerLost => {
-                let poison = job.crashes >= config.max_crashes;
-                #[cfg(feature = "defects")]
-                let poison = poison && !self.has(crate::defect::Defect::CountNoCrashes);
-                if poison {
-                    self.bury(no, DeadReason::Poison);
-                } else {
-                    self.requeue(no, now);
-                }
-            }
+        // Whatever ended the last offer: a hedge may have used up what was left before.
+        let poison = job.crashes >= config.max_crashes;
+        #[cfg(feature = "defects")]
+        let poison = poison && !self.has(crate::defect::Defect::CountNoCrashes);
+        if poison {
+            self.bury(no, DeadReason::Poison);
+            return;
+        }
+        if job.failures > job.spec.retry {
+            self.escalate_or_bury(no);
+            return;
+        }
+        let wait = match cause {
+            FailureCause::WorkerLost => Micros::ZERO,
             FailureCause::Undelivered | FailureCause::Returned => {
                 if job.returns >= RETURNS_MAX {
                     self.bury(no, DeadReason::RetriesUsedUp);
-                } else {
-                    self.requeue(no, now + retry_after.unwrap_or(Micros::ZERO));
+                    return;
                 }
+                retry_after.unwrap_or(Micros::ZERO)
             }
             FailureCause::Failed
             | FailureCause::TimedOut
             | FailureCause::Stalled
-            | FailureCause::Permanent => {
-                if job.failures <= job.spec.retry {
-                    let wait = retry_after.unwrap_or_else(|| self.backoff(no));
-                    self.requeue(no, now + wait);
-                } else {
-                    self.escalate_or_bury(no);
-                }
-            }
-        }
+            | FailureCause::Permanent => retry_after.unwrap_or_else(|| self.backoff(no)),
+        };
+        self.requeue(no, now + wait);
     }
 
     fn requeue(&mut self, job: JobNo, not_before: Timestamp) {
@@ -97,8 +93,7 @@ impl Engine {
     }
 
     fn bury(&mut self, job: JobNo, reason: DeadReason) {
-        self.emit(Event::DeadLettered { job, reason });
-        self.skip_dependents(job);
+        self.end_without_result(job, Event::DeadLettered { job, reason });
     }
 
     /// Doubles with every failure up to the cap, then takes off up to half by a hash, so that jobs
@@ -118,22 +113,21 @@ impl Engine {
         }
     }
 
-    /// A dependency did not complete: the job is skipped, and so is what waits for it.
-    pub(super) fn skip(&mut self, job: JobNo, because: JobNo) {
-        self.emit(Event::Skipped { job, because });
-        self.skip_dependents(job);
-    }
-
-    pub(super) fn skip_dependents(&mut self, ended: JobNo) {
+    /// Ends the job by this event and skips what waits for it.
+    pub(super) fn end_without_result(&mut self, job: JobNo, end: Event) {
+        // Taken before the job ends: a short retention may forget it at once.
+        let dependents = self.state.expect_job(job).dependents.clone();
+        self.emit(end);
         // A list instead of recursion: a chain may be as long as a run.
-        let mut causes = vec![ended];
-        while let Some(cause) = causes.pop() {
-            for dependent in self.state.expect_job(cause).dependents.clone() {
-                let Some(job) = self.state.job(dependent) else { continue };
+        let mut causes = vec![(job, dependents)];
+        while let Some((cause, dependents)) = causes.pop() {
+            for no in dependents {
+                let Some(job) = self.state.job(no) else { continue };
                 let waits = matches!(job.state, JobState::Waiting { .. });
                 if waits && job.spec.on_failure == OnFailure::Skip {
-                    self.emit(Event::Skipped { job: dependent, because: cause });
-                    causes.push(dependent);
+                    let below = job.dependents.clone();
+                    self.emit(Event::Skipped { job: no, because: cause });
+                    causes.push((no, below));
                 }
             }
         }

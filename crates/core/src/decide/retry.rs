@@ -14,6 +14,9 @@ impl Engine {
         if !retryable(job) {
             return Err(Rejection::NotRetryable { id: id.clone(), state: job.state.name() });
         }
+        if job.broken > 0 && job.spec.on_failure == OnFailure::Skip {
+            return Err(self.broken(id, job));
+        }
         self.emit(Event::Reopened { job: no });
         let mut reopened = vec![no];
         while let Some(cause) = reopened.pop() {
@@ -30,30 +33,39 @@ impl Engine {
         let dependents = &self.state.expect_job(cause).dependents;
         let skipped = |no: &JobNo| {
             let Some(job) = self.state.job(*no) else { return false };
-            matches!(job.state, JobState::Skipped { .. }) && !self.has_failed_dependency(job)
+            matches!(job.state, JobState::Skipped { .. }) && job.broken == 0
         };
         dependents.iter().copied().filter(skipped).collect()
     }
 
-    fn has_failed_dependency(&self, job: &Job) -> bool {
-        job.spec.dependencies.iter().any(|dependency| {
-            self.state.job(*dependency).is_some_and(|job| {
-                job.state.has_ended() && !matches!(job.state, JobState::Completed { .. })
-            })
-        })
+    fn broken(&self, id: &JobId, job: &Job) -> Rejection {
+        let known = job.spec.dependencies.iter().filter_map(|no| self.state.job(*no));
+        let mut ended = known.filter(|job| job.state.has_ended());
+        let failed = ended.find(|job| !matches!(job.state, JobState::Completed { .. }));
+        match failed {
+            Some(dependency) => {
+                let dependency = dependency.spec.id.clone();
+                Rejection::DependencyFailed { id: id.clone(), dependency }
+            }
+            None => {
+                let state = "behind a dependency that failed and is forgotten";
+                Rejection::NotRetryable { id: id.clone(), state }
+            }
+        }
     }
 }
 
+/// A skipped job is one whose dependency must be retried.
 fn retryable(job: &Job) -> bool {
-    let runnable = !job.broken || job.spec.on_failure == OnFailure::Run;
     match job.state {
-        JobState::Failed { .. } | JobState::DeadLettered { .. } => true,
-        JobState::Cancelled => runnable,
+        JobState::Failed { .. }
+        | JobState::DeadLettered { .. }
+        | JobState::Cancelled
+        | JobState::Skipped { .. } => true,
         JobState::Waiting { .. }
         | JobState::Delayed { .. }
         | JobState::Ready
         | JobState::Active(_)
-        | JobState::Completed { .. }
-        | JobState::Skipped { .. } => false,
+        | JobState::Completed { .. } => false,
     }
 }

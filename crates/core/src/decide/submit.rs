@@ -35,7 +35,10 @@ impl Engine {
             taken.iter().zip(&specs).filter(|(_, spec)| spec.doomed).map(|(no, _)| *no).collect();
         self.emit(Event::Submitted { run: header, first, jobs: specs });
         for no in doomed {
-            self.skip(no, no);
+            // It may have been skipped with another of this run.
+            if self.state.job(no).is_some_and(|job| !job.state.has_ended()) {
+                self.end_without_result(no, Event::Skipped { job: no, because: no });
+            }
         }
         Ok(Answer::Submitted { jobs: taken, known: false, throttle })
     }
@@ -64,7 +67,7 @@ impl Engine {
             return Ok(Some(found));
         }
         match jobs.iter().find(|job| known(job).is_some()) {
-            Some(job) => Err(Rejection::DuplicateJob { id: job.id.clone() }),
+            Some(job) => Err(key_taken(job)),
             None => Ok(None),
         }
     }
@@ -184,6 +187,11 @@ impl Engine {
         let prediction = self.predictor.predict(statistics, &features, None);
         prediction.map_or(default, |prediction| prediction.estimate)
     }
+}
+
+pub(super) fn key_taken(job: &NewJob) -> Rejection {
+    let key = job.idempotency_key.clone().expect("a key that is taken is given");
+    Rejection::KeyTaken { job: job.id.clone(), key }
 }
 
 fn check_size(jobs: &[NewJob]) -> Result<(), Rejection> {

@@ -44,9 +44,12 @@ pub(super) fn rejected(why: &Rejection) -> Status {
     let status = match why {
         Rejection::UnknownJob { .. } | Rejection::UnknownWorker { .. } => Code::NotFound,
         Rejection::QueueFull { .. } => Code::ResourceExhausted,
-        Rejection::DuplicateJob { .. } | Rejection::DuplicateRun { .. } => Code::AlreadyExists,
+        Rejection::DuplicateJob { .. }
+        | Rejection::KeyTaken { .. }
+        | Rejection::DuplicateRun { .. } => Code::AlreadyExists,
         Rejection::AlreadyEnded { .. }
         | Rejection::NotRetryable { .. }
+        | Rejection::DependencyFailed { .. }
         | Rejection::AlreadyPlaced { .. }
         | Rejection::StaleToken { .. }
         | Rejection::OtherResult { .. }

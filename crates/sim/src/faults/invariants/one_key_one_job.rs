@@ -60,7 +60,9 @@ impl OneKeyOneJob {
         match result {
             Ok(Answer::Submitted { jobs, .. }) if jobs.get(position) == made => Ok(()),
             Ok(answer) => Err(format!("key {key} made {made:?}, the answer is {answer:?}")),
-            Err(Rejection::DuplicateJob { id }) if made.is_some() => {
+            Err(Rejection::DuplicateJob { id } | Rejection::KeyTaken { job: id, .. })
+                if made.is_some() =>
+            {
                 Err(format!("key {key} made {made:?} and is refused as a duplicate of {id}"))
             }
             Err(_) => Ok(()),
