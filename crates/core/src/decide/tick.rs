@@ -10,6 +10,7 @@ use crate::model::{
 };
 use crate::place::candidates::Wanted;
 use crate::place::choose::{Choice, Reserved};
+use crate::place::predictor::PredictorError;
 use crate::rejection::Rejection;
 use crate::state::JobState;
 
@@ -107,21 +108,35 @@ impl Engine {
         if !allowed {
             return;
         }
+        let quiet = attempt.worker;
         let usable = self.state.breaker.allows(self.state.now);
-        let wanted = Wanted {
-            no,
-            job,
-            now: self.state.now,
-            except: Some(attempt.worker),
-            predictor: usable.then_some(self.predictor.as_ref()),
-        };
-        match self.state.choose(&wanted, !usable, &Reserved::default()) {
+        let choice = self.second_choice(no, quiet, !usable).or_else(|error| {
+            self.predictor_failed(no, error.to_string());
+            self.second_choice(no, quiet, true)
+        });
+        match choice {
             Ok(Choice::Worker { worker, decision }) => {
                 self.emit(Event::Assigned { job: no, worker, hedge: true, decision });
             }
             // Nobody else has room; the offer may still be acknowledged.
             Ok(Choice::Nobody | Choice::Hold { .. }) => {}
-            Err(error) => self.predictor_failed(no, error.to_string()),
+            Err(error) => unreachable!("round-robin asks no predictor: {error}"),
         }
+    }
+
+    fn second_choice(
+        &self,
+        no: JobNo,
+        quiet: WorkerNo,
+        fallback: bool,
+    ) -> Result<Choice, PredictorError> {
+        let wanted = Wanted {
+            no,
+            job: self.state.expect_job(no),
+            now: self.state.now,
+            except: Some(quiet),
+            predictor: (!fallback).then_some(self.predictor.as_ref()),
+        };
+        self.state.choose(&wanted, fallback, &Reserved::default())
     }
 }

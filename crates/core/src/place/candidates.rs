@@ -6,7 +6,7 @@ use super::availability::{decayed, load_permille};
 use super::predictor::{Prediction, Predictor, PredictorError};
 use super::score::score;
 use crate::event::Score;
-use crate::model::{JobNo, Micros, Target, Timestamp, WorkerNo};
+use crate::model::{JobNo, Micros, Priority, Target, Timestamp, WorkerNo};
 use crate::state::{Job, State, Worker};
 
 /// How many of each kind are looked at: the others of the kind are no better.
@@ -49,6 +49,13 @@ pub(crate) struct Candidates {
     pub(crate) unfit: usize,
 }
 
+impl Candidates {
+    /// When the last of them would be done.
+    pub(crate) fn finish_max(&self) -> Micros {
+        self.list.iter().map(Candidate::finish).max().unwrap_or(Micros::ZERO)
+    }
+}
+
 pub(crate) struct Wanted<'a> {
     pub(crate) no: JobNo,
     pub(crate) job: &'a Job,
@@ -70,18 +77,22 @@ impl State {
                 self.candidates_of_kind(wanted, *kind, &mut found)?;
             }
         }
-        let finish_max = found.list.iter().map(Candidate::finish).max().unwrap_or(Micros::ZERO);
+        let finish_max = found.finish_max();
         let priority = wanted.job.priority();
         for candidate in &mut found.list {
-            candidate.score = score(
-                self.config.weights,
-                candidate.finish(),
-                finish_max,
-                candidate.load_permille,
-                priority,
-            );
+            candidate.score = self.score(candidate, finish_max, priority);
         }
         Ok(found)
+    }
+
+    pub(crate) fn score(
+        &self,
+        candidate: &Candidate,
+        finish_max: Micros,
+        priority: Priority,
+    ) -> Score {
+        let (finish, load) = (candidate.finish(), candidate.load_permille);
+        score(self.config.weights, finish, finish_max, load, priority)
     }
 
     fn receiver_candidate(

@@ -65,7 +65,9 @@ impl State {
         {
             return Ok(Choice::Hold { kind, until });
         }
-        let (chosen, reason) = self.pick(strategy, wanted, &found)?;
+        let (mut chosen, reason) = self.pick(strategy, wanted, &found)?;
+        // Those who take turns are not among the candidates that were scored.
+        chosen.score = self.score(&chosen, found.finish_max(), wanted.job.priority());
         let decision = Decision {
             strategy,
             fallback,
@@ -239,23 +241,21 @@ impl State {
             return None;
         }
         let best = found.list.iter().min_by_key(|c| c.finish()).expect("not empty");
-        let mut least = best.finish().0;
-        let mut worth = None;
-        for outlook in &found.outlooks {
+        let worth = found.outlooks.iter().filter_map(|outlook| {
             if outlook.duration >= best.duration {
-                continue;
+                return None;
             }
-            let ends = &self.index.kinds.get(outlook.kind).ends;
-            let Some((end, _, _)) = ends.iter().nth(reserved.of(outlook.kind)) else { continue };
+            let kind = self.index.kinds.get(outlook.kind);
+            let (end, _, _) = kind.ends.iter().nth(reserved.of(outlook.kind))?;
             let wait = expected_wait(*end, wanted.now);
             let finish = (wait + outlook.duration).0;
             let with_margin = finish + finish / 100 * u64::from(self.config.hold_margin_percent);
-            if with_margin < least {
-                least = finish;
-                worth = Some((outlook.kind, wanted.now + wait));
-            }
-        }
-        worth
+            (with_margin < best.finish().0).then_some((finish, &kind.key, outlook.kind, wait))
+        });
+        // By key, not by number: numbers are given in the order in which kinds were met, which
+        // is another one after a restart.
+        let (_, _, kind, wait) = worth.min()?;
+        Some((kind, wanted.now + wait))
     }
 
     fn shadow_choice(
