@@ -22,6 +22,7 @@ pub mod rejection;
 pub mod snapshot;
 pub mod state;
 pub mod verify;
+pub mod why;
 
 pub use command::{Answer, Command, Report, Throttle};
 #[cfg(feature = "defects")]
@@ -32,3 +33,4 @@ pub use event::{Decision, Entry, Event, Reason};
 pub use index::kinds::Lack;
 pub use rejection::Rejection;
 pub use state::{Job, JobState, Run, State, Worker};
+pub use why::Why;

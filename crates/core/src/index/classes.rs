@@ -53,6 +53,11 @@ impl Classes {
         self.slots[class as usize].as_mut().expect("jobs name classes that exist")
     }
 
+    /// Every class, in the order of their numbers.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Class> {
+        self.slots.iter().flatten()
+    }
+
     pub(crate) fn find(&self, requirements: &Requirements) -> Option<u32> {
         self.by_requirements.get(requirements).copied()
     }

@@ -1,0 +1,216 @@
+//! The answer in one sentence that names names.
+
+use std::fmt;
+
+use super::{AHEAD_MAX, Because, Place, Placement, Why};
+use crate::event::DeadReason;
+use crate::index::kinds::Lack;
+use crate::model::{FailureCause, Micros, Timestamp, WorkerId};
+use crate::state::JobState;
+
+/// Names that a sentence lists; the others are counted.
+const LISTED_MAX: usize = 5;
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let job = &self.job;
+        match &self.because {
+            Because::Unknown => {
+                write!(f, "job {job} is not known; it may have ended and left the queue")
+            }
+            Because::Dependencies(open) => {
+                let open = open.iter().map(|(id, state)| format!("{id} ({state})"));
+                write!(f, "job {job} waits for {}", listed(open))
+            }
+            Because::Moment { until, ended_attempts } => {
+                let left = until.since(self.now);
+                match ended_attempts {
+                    0 => write!(f, "job {job} is not to start for another {left}"),
+                    1 => write!(f, "job {job} is tried again in {left}, after 1 attempt"),
+                    n => write!(f, "job {job} is tried again in {left}, after {n} attempts"),
+                }
+            }
+            Because::Paused { kind } => {
+                write!(f, "job {job} waits because the type {kind} is paused")
+            }
+            Because::NoWorkers => write!(f, "job {job} waits because no worker is registered"),
+            Because::NoReceiver { receiver } => {
+                write!(f, "job {job} may run on worker {receiver} alone, which is not registered")
+            }
+            Because::Impossible { workers, nearest, lack } => {
+                impossible(f, job, *workers, nearest, lack)
+            }
+            Because::Unavailable { draining, overloaded, unreachable } => {
+                let groups = [
+                    (draining, "draining"),
+                    (overloaded, "overloaded"),
+                    (unreachable, "unreachable"),
+                ];
+                let groups = groups.into_iter().filter(|(workers, _)| !workers.is_empty());
+                let groups: Vec<String> = groups
+                    .map(|(workers, state)| {
+                        let verb = if workers.len() == 1 { "is" } else { "are" };
+                        format!(
+                            "{} {verb} {state}",
+                            listed(workers.iter().map(WorkerId::to_string))
+                        )
+                    })
+                    .collect();
+                write!(f, "job {job} waits because {}", groups.join(" and "))
+            }
+            Because::Busy { workers, short_of, place } => {
+                self.busy(f, *workers, short_of.as_ref(), place)
+            }
+            Because::Held { faster, until } => write!(
+                f,
+                "job {job} waits for worker {faster}, which is busy for about {} but would finish it sooner than any free worker",
+                until.since(self.now)
+            ),
+            Because::Next { worker } => {
+                write!(f, "job {job} is placed at the next look; worker {worker} has room")
+            }
+            Because::Placed(placements) => {
+                let each: Vec<String> =
+                    placements.iter().map(|placement| self.placed(placement)).collect();
+                write!(f, "job {job} {}", each.join(" and "))
+            }
+            Because::Ended { state, because, at, retries, crashes } => {
+                let ago = Ago(self.now.since(*at));
+                match &**state {
+                    JobState::DeadLettered { reason: DeadReason::Poison } => {
+                        write!(
+                            f,
+                            "job {job} was dead-lettered {ago}: {crashes} workers died with it"
+                        )
+                    }
+                    JobState::DeadLettered { reason: DeadReason::RetriesUsedUp } => {
+                        write!(
+                            f,
+                            "job {job} was dead-lettered {ago}: its {retries} retries are used up"
+                        )
+                    }
+                    JobState::Failed { cause } => {
+                        write!(f, "job {job} failed for good {ago}: {}", told(*cause))
+                    }
+                    JobState::Skipped { .. } => match because {
+                        Some(id) => {
+                            write!(f, "job {job} was skipped {ago} because {id} did not complete")
+                        }
+                        None => write!(
+                            f,
+                            "job {job} was skipped {ago} because a dependency did not complete"
+                        ),
+                    },
+                    JobState::Cancelled => write!(f, "job {job} was cancelled {ago}"),
+                    JobState::Completed { .. } => write!(f, "job {job} completed {ago}"),
+                    JobState::Waiting { .. }
+                    | JobState::Delayed { .. }
+                    | JobState::Ready
+                    | JobState::Active(_) => write!(f, "job {job} goes on"),
+                }
+            }
+        }
+    }
+}
+
+impl Why {
+    fn busy(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        workers: usize,
+        short_of: Option<&WorkerId>,
+        place: &Place,
+    ) -> fmt::Result {
+        match workers {
+            1 => {
+                write!(f, "job {} waits because the one worker that can run it is busy", self.job)?
+            }
+            n => write!(
+                f,
+                "job {} waits because all {n} workers that can run it are busy",
+                self.job
+            )?,
+        }
+        if let Some(worker) = short_of {
+            write!(f, " (worker {worker} has a slot but too little cpu or memory left)")?;
+        }
+        match place.ahead {
+            0 => write!(f, "; it is next")?,
+            1 => write!(f, "; 1 job goes first")?,
+            AHEAD_MAX.. => write!(f, "; {AHEAD_MAX} jobs or more go first")?,
+            n => write!(f, "; {n} jobs go first")?,
+        }
+        if place.ahead > place.ahead_in_class && place.ahead_in_class > 0 {
+            write!(f, ", {} of its own kind", place.ahead_in_class)?;
+        }
+        match place.expected_start {
+            Some(at) => write!(f, ", expected to start in about {}", self.span_to(at)),
+            None => Ok(()),
+        }
+    }
+
+    fn span_to(&self, at: Timestamp) -> Micros {
+        at.since(self.now)
+    }
+
+    fn placed(&self, placement: &Placement) -> String {
+        let Placement { worker, since, running, hedge } = placement;
+        let span = self.now.since(*since);
+        match (running, hedge) {
+            (true, _) => format!("runs on worker {worker} for {span}"),
+            (false, false) => {
+                format!("was offered to worker {worker} {}, which has not answered", Ago(span))
+            }
+            (false, true) => format!("was offered to worker {worker} as well {}", Ago(span)),
+        }
+    }
+}
+
+fn impossible(
+    f: &mut fmt::Formatter<'_>,
+    job: &crate::model::JobId,
+    workers: usize,
+    nearest: &WorkerId,
+    lack: &Lack,
+) -> fmt::Result {
+    match workers {
+        1 => write!(
+            f,
+            "no present worker can run job {job}: the one there is, {nearest}, falls short: {lack}"
+        ),
+        n => write!(
+            f,
+            "no present worker can run job {job}: of {n}, {nearest} comes nearest, but {lack}"
+        ),
+    }
+}
+
+fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
+    let more = names.len().saturating_sub(LISTED_MAX);
+    let mut text = names.take(LISTED_MAX).collect::<Vec<_>>().join(", ");
+    if more > 0 {
+        text += &format!(" and {more} more");
+    }
+    text
+}
+
+/// How an attempt ended, for people.
+fn told(cause: FailureCause) -> &'static str {
+    match cause {
+        FailureCause::Failed => "it failed and is not to be retried",
+        FailureCause::TimedOut => "it ran longer than its timeout and is not to be retried",
+        FailureCause::Stalled => "it stopped reporting progress and is not to be retried",
+        FailureCause::WorkerLost => "its worker was lost and it is not to be dispatched twice",
+        FailureCause::Undelivered => "its offer never arrived and it is not to be dispatched twice",
+        FailureCause::Returned => "its worker gave it back and it is not to be dispatched twice",
+        FailureCause::Permanent => "its worker said that no retry will help",
+    }
+}
+
+struct Ago(Micros);
+
+impl fmt::Display for Ago {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == Micros::ZERO { f.write_str("just now") } else { write!(f, "{} ago", self.0) }
+    }
+}
