@@ -228,6 +228,8 @@ pub enum Reason {
     PreviouslyExecuted,
     SameZone,
     PredictedBest,
+    /// A faster worker had room, but its last slots are kept for shorter jobs.
+    SparesFastSlots,
     /// Its turn: round-robin, chosen or as fallback.
     NextInTurn,
     StableHash,

@@ -275,6 +275,8 @@ pub struct Totals {
     /// Moving average of the time between two ended jobs.
     pub end_gap: Micros,
     pub last_end: Timestamp,
+    /// Moving average of what attempts take.
+    pub mean_duration: Micros,
 }
 
 impl State {

@@ -78,13 +78,14 @@ pub fn reason_to_wire(reason: Reason) -> v1::Reason {
         Reason::NextInTurn => plain(Kind::NextInTurn),
         Reason::StableHash => plain(Kind::StableHash),
         Reason::Hedge => plain(Kind::Hedge),
+        Reason::SparesFastSlots => plain(Kind::SparesFastSlots),
     }
 }
 
 fn reason_from_wire(wire: &v1::Reason) -> Result<Reason, Malformed> {
     let v1::Reason { kind, depth, free_cpu, required_cpu, free_memory, required_memory } = *wire;
     let unknown =
-        || Malformed::not_allowed("reason.kind", kind, "it must be a reason from 1 to 10");
+        || Malformed::not_allowed("reason.kind", kind, "it must be a reason from 1 to 11");
     Ok(match Kind::try_from(kind).map_err(|_| unknown())? {
         Kind::Unspecified => return Err(Malformed::missing("reason.kind")),
         Kind::OnlyWorker => Reason::OnlyWorker,
@@ -99,5 +100,6 @@ fn reason_from_wire(wire: &v1::Reason) -> Result<Reason, Malformed> {
         Kind::NextInTurn => Reason::NextInTurn,
         Kind::StableHash => Reason::StableHash,
         Kind::Hedge => Reason::Hedge,
+        Kind::SparesFastSlots => Reason::SparesFastSlots,
     })
 }

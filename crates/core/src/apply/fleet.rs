@@ -132,7 +132,8 @@ impl State {
     pub(crate) fn enter_kind(&mut self, no: WorkerNo) {
         let key = KindKey::of(self.expect_worker(no));
         let class = self.statistics.intern(&key.class);
-        let (kind, new) = self.index.kinds.enter(key, class);
+        let slots = self.expect_worker(no).spec.slots as usize;
+        let (kind, new) = self.index.kinds.enter(key, class, slots);
         if new {
             let key = &self.index.kinds.get(kind).key;
             self.index.classes.add_kind(kind, |wanted| key.serves(wanted));
@@ -161,13 +162,13 @@ impl State {
     pub(super) fn leave_kind(&mut self, no: WorkerNo) {
         self.unlist_worker(no);
         let worker = self.expect_worker(no);
-        let kind = worker.kind;
+        let (kind, slots) = (worker.kind, worker.spec.slots as usize);
         for held in worker.held.clone() {
             let Some(attempt) = self.expect_job(held.job).attempt(held.token) else { continue };
             let end = (attempt.offered_at + attempt.predicted, held.job, held.token);
             self.index.kinds.get_mut(kind).ends.remove(&end);
         }
-        if self.index.kinds.leave(kind) {
+        if self.index.kinds.leave(kind, slots) {
             self.index.classes.remove_kind(kind);
         }
     }

@@ -7,6 +7,8 @@ use crate::state::{JobState, State};
 
 /// How much the last gap between two ends counts in the average: one in so many.
 const END_GAP_WEIGHT: u64 = 8;
+/// The same, for how long attempts take.
+const MEAN_WEIGHT: u64 = 64;
 
 impl State {
     /// Books an attempt on its worker.
@@ -92,6 +94,8 @@ impl State {
         let (features, predicted, worker) = (job.features, attempt.predicted, attempt.worker);
         let started = attempt.phase.since();
         let actual = at.since(started);
+        let mean = self.totals.mean_duration.0;
+        self.totals.mean_duration = Micros(mean - mean / MEAN_WEIGHT + actual.0 / MEAN_WEIGHT);
         let class = self.index.kinds.get(self.expect_worker(worker).kind).class;
         let observation = Observation { features, class, started, actual, predicted };
         if let Some(drift) = self.statistics.observe(&observation) {

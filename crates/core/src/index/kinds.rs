@@ -35,6 +35,8 @@ pub(crate) struct Kind {
     /// The number that predictions know its class by.
     pub(crate) class: u32,
     pub(crate) workers: usize,
+    /// Slots of all its workers.
+    pub(crate) slots: usize,
     /// Those with room, best first.
     pub(crate) free: BTreeSet<FreeKey>,
     /// The same, by number: for taking turns.
@@ -89,9 +91,11 @@ impl Kinds {
     }
 
     /// Adds a worker to its kind; true if the kind is new.
-    pub(crate) fn enter(&mut self, key: KindKey, class: u32) -> (u32, bool) {
+    pub(crate) fn enter(&mut self, key: KindKey, class: u32, slots: usize) -> (u32, bool) {
         if let Some(kind) = self.by_key.get(&key).copied() {
-            self.get_mut(kind).workers += 1;
+            let entry = self.get_mut(kind);
+            entry.workers += 1;
+            entry.slots += slots;
             return (kind, false);
         }
         let number = self.free.pop().unwrap_or_else(|| {
@@ -103,6 +107,7 @@ impl Kinds {
             key,
             class,
             workers: 1,
+            slots,
             free: BTreeSet::new(),
             turn: BTreeSet::new(),
             ends: BTreeSet::new(),
@@ -111,9 +116,10 @@ impl Kinds {
     }
 
     /// Takes a worker out of its kind; true if that was its last.
-    pub(crate) fn leave(&mut self, kind: u32) -> bool {
+    pub(crate) fn leave(&mut self, kind: u32, slots: usize) -> bool {
         let entry = self.get_mut(kind);
         entry.workers -= 1;
+        entry.slots -= slots;
         if entry.workers > 0 {
             return false;
         }

@@ -15,6 +15,7 @@ const PER_KIND: usize = 4;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Candidate {
     pub(crate) worker: WorkerNo,
+    pub(crate) kind: u32,
     pub(crate) prefetch: bool,
     pub(crate) wait: Micros,
     /// Model loading included.
@@ -50,9 +51,9 @@ pub(crate) struct Candidates {
 }
 
 impl Candidates {
-    /// When the last of them would be done.
-    pub(crate) fn finish_max(&self) -> Micros {
-        self.list.iter().map(Candidate::finish).max().unwrap_or(Micros::ZERO)
+    /// When the first of them would be done.
+    pub(crate) fn soonest(&self) -> Micros {
+        self.list.iter().map(Candidate::finish).min().unwrap_or(Micros::ZERO)
     }
 }
 
@@ -77,22 +78,24 @@ impl State {
                 self.candidates_of_kind(wanted, *kind, &mut found)?;
             }
         }
-        let finish_max = found.finish_max();
-        let priority = wanted.job.priority();
-        for candidate in &mut found.list {
-            candidate.score = self.score(candidate, finish_max, priority);
-        }
         Ok(found)
+    }
+
+    pub(crate) fn score_all(&self, job: &Job, found: &mut Candidates) {
+        let (soonest, priority) = (found.soonest(), job.priority());
+        for candidate in &mut found.list {
+            candidate.score = self.score(candidate, soonest, priority);
+        }
     }
 
     pub(crate) fn score(
         &self,
         candidate: &Candidate,
-        finish_max: Micros,
+        soonest: Micros,
         priority: Priority,
     ) -> Score {
         let (finish, load) = (candidate.finish(), candidate.load_permille);
-        score(self.config.weights, finish, finish_max, load, priority)
+        score(self.config.weights, finish, soonest, load, priority)
     }
 
     fn receiver_candidate(
@@ -167,6 +170,7 @@ impl State {
         }
         Candidate {
             worker: no,
+            kind: outlook.kind,
             prefetch,
             wait,
             duration: outlook.duration,

@@ -55,11 +55,17 @@ impl State {
         reserved: &Reserved,
     ) -> Result<Choice, PredictorError> {
         let strategy = if fallback { Strategy::RoundRobin } else { self.config.strategy };
-        let found = self.candidates(wanted)?;
+        let mut found = self.candidates(wanted)?;
         if found.list.is_empty() {
             return Ok(Choice::Nobody);
         }
-        if strategy == Strategy::Predictive
+        let predicts = strategy == Strategy::Predictive;
+        let spares = predicts && self.spare_fast_slots(wanted.job, &mut found);
+        self.score_all(wanted.job, &mut found);
+        // In a run the end of the last job counts, so waiting may pay; on its own a job is better
+        // off anywhere than keeping a worker idle.
+        if predicts
+            && wanted.job.run.is_some()
             && wanted.except.is_none()
             && let Some((kind, until)) = self.worth_waiting_for(wanted, &found, reserved)
         {
@@ -67,7 +73,7 @@ impl State {
         }
         let (mut chosen, reason) = self.pick(strategy, wanted, &found)?;
         // Those who take turns are not among the candidates that were scored.
-        chosen.score = self.score(&chosen, found.finish_max(), wanted.job.priority());
+        chosen.score = self.score(&chosen, found.soonest(), wanted.job.priority());
         let decision = Decision {
             strategy,
             fallback,
@@ -76,7 +82,11 @@ impl State {
             predicted_duration: chosen.duration,
             confidence_percent: chosen.confidence_percent,
             load_model: chosen.cold,
-            reason: if wanted.except.is_some() { Reason::Hedge } else { reason },
+            reason: match reason {
+                _ if wanted.except.is_some() => Reason::Hedge,
+                _ if spares => Reason::SparesFastSlots,
+                reason => reason,
+            },
             losers: losers(&found, chosen.worker),
             shadow: self.shadow_choice(wanted, &found, &chosen)?,
         };

@@ -14,3 +14,4 @@ pub(crate) mod queue;
 pub mod rank;
 pub(crate) mod score;
 pub mod shadow;
+pub(crate) mod sparing;

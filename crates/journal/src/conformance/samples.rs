@@ -184,7 +184,7 @@ impl Samples {
     }
 
     fn decision(&mut self) -> Decision {
-        let reason = match self.below(10) {
+        let reason = match self.below(11) {
             0 => Reason::OnlyWorker,
             1 => Reason::LeastLoaded { depth: self.below(10) as u32 },
             2 => Reason::ResourceFit {
@@ -199,6 +199,7 @@ impl Samples {
             6 => Reason::PredictedBest,
             7 => Reason::NextInTurn,
             8 => Reason::StableHash,
+            9 => Reason::SparesFastSlots,
             _ => Reason::Hedge,
         };
         Decision {
