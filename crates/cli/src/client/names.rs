@@ -82,6 +82,8 @@ pub(super) fn reason(kind: Kind) -> &'static str {
         Kind::NextInTurn => "next_in_turn",
         Kind::StableHash => "stable_hash",
         Kind::Hedge => "hedge",
+        Kind::SparesFastSlots => "spares_fast_slots",
+        Kind::SparesFastSlots => "spares_fast_slots",
     }
 }
 
@@ -101,6 +103,12 @@ fn reason_in_words(reason: &v1::Reason) -> String {
         Kind::NextInTurn => "it was its turn".to_owned(),
         Kind::StableHash => "the hash of the job fell on it".to_owned(),
         Kind::Hedge => "the first worker was quiet, so it was asked as well".to_owned(),
+        Kind::SparesFastSlots => {
+            "the last slots of the faster ones are kept for shorter jobs".to_owned()
+        }
+        Kind::SparesFastSlots => {
+            "it is fast enough, and faster ones are spared for longer jobs".to_owned()
+        }
     }
 }
 
