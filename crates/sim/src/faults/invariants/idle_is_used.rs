@@ -1,0 +1,74 @@
+//! No ready job waits while an idle worker could run it.
+
+use bellwether_core::model::{Strategy, Target, WorkerStatus};
+use bellwether_core::{Engine, Job, JobState, Worker};
+
+use super::Invariant;
+use crate::faults::court::{Seen, View};
+
+#[derive(Debug, Default)]
+pub(crate) struct IdleIsUsed;
+
+impl Invariant for IdleIsUsed {
+    fn name(&self) -> &'static str {
+        "idle_is_used"
+    }
+
+    fn observe(&mut self, seen: &Seen<'_>, _view: &View<'_>) -> Result<(), String> {
+        let Seen::Quiet { engine } = seen else {
+            return Ok(());
+        };
+        let config = engine.state().config();
+        // It may pay to wait for a faster worker that is busy.
+        if config.strategy == Strategy::Predictive && config.hold_max > 0 {
+            return Ok(());
+        }
+        for (number, job) in engine
+            .state()
+            .jobs()
+            .filter(|(_, job)| is_ready(engine, job))
+        {
+            if let Some((_, idle)) = engine
+                .state()
+                .workers()
+                .find(|(_, worker)| is_idle(worker) && suits(worker, job))
+            {
+                return Err(format!("job {number} waits while {} is idle", idle.id()));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_ready(engine: &Engine, job: &Job) -> bool {
+    job.state == JobState::Ready && !engine.state().paused().contains(job.spec.kind())
+}
+
+fn is_idle(worker: &Worker) -> bool {
+    worker.status == WorkerStatus::Open && !worker.draining && worker.held.is_empty()
+}
+
+fn suits(worker: &Worker, job: &Job) -> bool {
+    let needs = &job.spec.requirements;
+    let role = job
+        .escalated
+        .as_ref()
+        .and_then(|escalated| escalated.role.as_ref());
+    let wanted = match (&job.pinned, role, &needs.target) {
+        (Some(pinned), _, _) => pinned == worker.id(),
+        (None, Some(role), _) | (None, None, Target::Role(role)) => {
+            worker.spec.roles.contains(role)
+        }
+        (None, None, Target::Receiver(receiver)) => receiver == worker.id(),
+        (None, None, Target::Any) => true,
+    };
+    let skilled = needs
+        .capabilities
+        .iter()
+        .all(|skill| worker.spec.capabilities.contains(skill));
+    let warm = needs
+        .model
+        .as_ref()
+        .is_none_or(|model| worker.spec.loads_models || worker.is_warm(model));
+    wanted && skilled && warm && worker.fits(needs.resources)
+}
