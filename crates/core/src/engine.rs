@@ -19,7 +19,7 @@ const ASSIGNMENTS_PER_COMMAND_MAX: usize = 10_000;
 /// The scheduler as a state machine.
 ///
 /// The order of calls: [`Engine::replay`] every entry that the journal holds behind the snapshot;
-/// then any number of rounds of [`Engine::handle`] (as many commands as have come),
+/// one [`Command::Tick`], which starts everybody's term anew; then any number of rounds of [`Engine::handle`] (as many commands as have come),
 /// [`Engine::take_batch`] (append it), [`Engine::durable`] (once it is), [`Engine::take_effects`]
 /// (carry them out). At [`Engine::next_deadline`] send [`Command::Tick`].
 ///

@@ -1,0 +1,6 @@
+//! What holds for every history, tried on random ones.
+
+mod history;
+mod order;
+mod promises;
+mod rules;

@@ -1,0 +1,206 @@
+//! An engine with its surroundings: a virtual clock, workers that send heartbeats by themselves,
+//! and a journal that is durable at once.
+
+use std::collections::BTreeMap;
+
+use bellwether_core::model::{
+    Config, Heartbeat, HeldAttempt, JobNo, Micros, Timestamp, WorkerSpec,
+};
+use bellwether_core::{Answer, Command, Effect, Engine, Entry, Event, Rejection};
+
+/// Where the clock starts; output counts from here.
+pub(crate) const START: Timestamp = Timestamp(1_000_000_000_000);
+
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) engine: Engine,
+    pub(crate) now: Timestamp,
+    pub(crate) journal: Vec<Entry>,
+    pub(crate) effects: Vec<Effect>,
+    /// Workers that live, by name.
+    pub(crate) workers: BTreeMap<String, LiveWorker>,
+    /// Every offer ever made of a job: who got it, under which token.
+    offers: BTreeMap<JobNo, Vec<(String, HeldAttempt)>>,
+    first_config: Config,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct LiveWorker {
+    pub(crate) spec: WorkerSpec,
+    pub(crate) beat: Heartbeat,
+    pub(crate) next_beat: Timestamp,
+    pub(crate) silent: bool,
+}
+
+/// What came of a command.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) result: Result<Answer, Rejection>,
+    pub(crate) batch: Vec<Entry>,
+}
+
+impl World {
+    pub(crate) fn new(config: Config) -> World {
+        World {
+            engine: Engine::new(config.clone()),
+            now: START,
+            journal: Vec::new(),
+            effects: Vec::new(),
+            workers: BTreeMap::new(),
+            offers: BTreeMap::new(),
+            first_config: config,
+        }
+    }
+
+    /// Sends a command and makes what came of it durable. A refusal must have changed nothing.
+    pub(crate) fn send(&mut self, command: Command) -> Outcome {
+        self.now = Timestamp(self.now.0 + 1);
+        let before = self.engine.state_hash();
+        let handled = self.engine.handle(self.now, command.clone());
+        if handled.result.is_err() {
+            assert_eq!(before, self.engine.state_hash(), "half applied: {command:?}");
+        }
+        Outcome { result: handled.result, batch: self.make_durable() }
+    }
+
+    fn make_durable(&mut self) -> Vec<Entry> {
+        let batch = self.engine.take_batch();
+        if let Some(last) = batch.last() {
+            self.engine.durable(last.seq);
+        }
+        self.effects.extend(self.engine.take_effects());
+        for entry in &batch {
+            if let Event::Assigned { job, worker, .. } = &entry.event {
+                let worker = self.engine.state().worker(*worker).expect("it was just chosen");
+                let attempt = HeldAttempt { job: *job, token: entry.seq.into() };
+                self.offers.entry(*job).or_default().push((worker.id().to_string(), attempt));
+            }
+        }
+        self.journal.extend(batch.iter().cloned());
+        batch
+    }
+
+    pub(crate) fn tick(&mut self) -> Outcome {
+        self.send(Command::Tick)
+    }
+
+    pub(crate) fn register(&mut self, spec: WorkerSpec, held: Vec<HeldAttempt>) -> Outcome {
+        let done = self.send(Command::Register { spec: spec.clone(), held });
+        if done.result.is_ok() {
+            let next_beat = self.now + self.engine.state().config().heartbeat_interval;
+            let beat = Heartbeat::default();
+            let id = spec.id.to_string();
+            self.workers.insert(id, LiveWorker { spec, beat, next_beat, silent: false });
+        }
+        done
+    }
+
+    /// Lets time pass: heartbeats of workers that are not silent, and a tick at every deadline.
+    pub(crate) fn wait(&mut self, span: Micros, mut seen: impl FnMut(&World, Vec<Entry>)) {
+        let until = self.now + span;
+        // A deadline that does not move would keep us here for ever.
+        for _ in 0..1_000_000 {
+            let beat = self.workers.iter().filter(|(_, worker)| !worker.silent);
+            let beat = beat.map(|(id, worker)| (worker.next_beat, id.clone())).min();
+            let deadline = self.engine.next_deadline();
+            let next = [beat.as_ref().map(|(at, _)| *at), deadline].into_iter().flatten().min();
+            let Some(next) = next.filter(|at| *at <= until) else {
+                self.now = until;
+                return;
+            };
+            self.now = self.now.max(next - Micros(1));
+            let batch = match beat {
+                Some((at, id)) if at == next => self.beat(&id),
+                _ => self.send(Command::Tick).batch,
+            };
+            seen(self, batch);
+        }
+        panic!("a deadline stays where it is: {:?}", self.engine.next_deadline());
+    }
+
+    /// A heartbeat; one of a worker that was given up makes it register again, empty-handed.
+    fn beat(&mut self, id: &str) -> Vec<Entry> {
+        let interval = self.engine.state().config().heartbeat_interval;
+        let worker = self.workers.get_mut(id).expect("only known workers beat");
+        worker.next_beat = self.now + interval;
+        let (spec, beat) = (worker.spec.clone(), worker.beat);
+        let Outcome { result, batch } =
+            self.send(Command::Heartbeat { worker: spec.id.clone(), beat });
+        match result {
+            Ok(_) => batch,
+            Err(Rejection::UnknownWorker { .. }) => self.register(spec, vec![]).batch,
+            Err(other) => panic!("a heartbeat was refused: {other}"),
+        }
+    }
+
+    /// The offer of a job that a report is about: the latest, the latest to this worker, or the
+    /// n-th of all.
+    pub(crate) fn offer(&self, job: &str, by: Option<&str>, nth: Option<usize>) -> Option<Offered> {
+        let no = self.engine.state().job_no(job).or_else(|| self.forgotten(job))?;
+        let offers = self.offers.get(&no)?;
+        if let Some(nth) = nth {
+            return offers.get(nth - 1).cloned();
+        }
+        offers.iter().rfind(|(worker, _)| by.is_none_or(|by| by == worker)).cloned()
+    }
+
+    /// The number of a job that the engine no longer knows by name.
+    fn forgotten(&self, id: &str) -> Option<JobNo> {
+        self.journal.iter().rev().find_map(|entry| {
+            let Event::Submitted { first, jobs, .. } = &entry.event else { return None };
+            let position = jobs.iter().position(|spec| spec.id.as_str() == id)?;
+            Some(JobNo(first.0 + position as u64))
+        })
+    }
+
+    pub(crate) fn job_name(&self, no: JobNo) -> String {
+        if let Some(job) = self.engine.state().job(no) {
+            return job.spec.id.to_string();
+        }
+        let name = self.journal.iter().find_map(|entry| {
+            let Event::Submitted { first, jobs, .. } = &entry.event else { return None };
+            let offset = no.0.checked_sub(first.0)?;
+            Some(jobs.get(offset as usize)?.id.to_string())
+        });
+        name.unwrap_or_else(|| format!("#{no}"))
+    }
+
+    /// A new scheduler from the journal, as after a crash. Its first tick starts all terms.
+    pub(crate) fn restart(&mut self) -> Outcome {
+        self.engine = self.replayed();
+        self.send(Command::Tick)
+    }
+
+    pub(crate) fn restart_from_snapshot(&mut self) -> Outcome {
+        self.engine = restored(&self.engine);
+        self.send(Command::Tick)
+    }
+
+    fn replayed(&self) -> Engine {
+        let mut engine = Engine::new(self.first_config.clone());
+        for entry in &self.journal {
+            engine.replay(entry);
+        }
+        engine
+    }
+
+    /// What must hold after every history.
+    pub(crate) fn check_promises(&self) {
+        let hash = self.engine.state_hash();
+        assert_eq!(self.replayed().state_hash(), hash, "replay gives another state");
+        assert_eq!(restored(&self.engine).state_hash(), hash, "the snapshot gives another state");
+        let mut engine = Engine::new(self.first_config.clone());
+        for entry in &self.journal {
+            if let Err(mismatch) = engine.verify(entry) {
+                panic!("{mismatch}; recorded: {entry:?}");
+            }
+        }
+        assert_eq!(engine.state_hash(), hash, "verification gives another state");
+    }
+}
+
+pub(crate) type Offered = (String, HeldAttempt);
+
+pub(crate) fn restored(engine: &Engine) -> Engine {
+    Engine::restore(&engine.snapshot()).expect("a snapshot can be read back")
+}

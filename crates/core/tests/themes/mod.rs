@@ -1,0 +1,22 @@
+//! What the engine promises, one theme a file.
+
+mod availability;
+mod configuration;
+mod durability;
+mod explain;
+mod feasibility;
+mod fencing;
+mod fields;
+mod graphs;
+mod guarantees;
+mod hedging;
+mod holding;
+mod predictor;
+mod pressure;
+mod rejections;
+mod retention;
+mod retries;
+mod steering;
+mod strategies;
+mod warm_up;
+mod workers;

@@ -1,0 +1,143 @@
+//! Idempotency keys, and what is forgotten when.
+
+use expect_test::expect;
+
+use crate::script::check;
+
+#[test]
+fn a_key_makes_one_job_however_often_it_is_sent() {
+    check(
+        "
+        worker w1
+        submit a key=k; submit a key=k; submit other key=k
+        complete a; submit a key=k
+        restart; submit a key=k; restart snapshot; submit b key=k
+        ",
+        expect![[r#"
+            assign a w1 | known: a | known: a
+            complete a w1 | known: a
+            known: a | known: a
+        "#]],
+    );
+}
+
+#[test]
+fn a_key_stands_for_its_job_even_when_that_is_forgotten() {
+    check(
+        "
+        config retain_jobs=0
+        worker w1; submit a key=k; complete a; state a
+        submit a key=k
+        ",
+        expect![[r#"
+            configure v1
+            assign a w1 | complete a w1 | a is forgotten
+            known: a
+        "#]],
+    );
+}
+
+#[test]
+fn keys_expire_after_a_day() {
+    check(
+        "
+        submit a key=k
+        wait 23h; submit a key=k
+        wait 2h; submit b
+        submit c key=k
+        ",
+        expect!["known: a"],
+    );
+}
+
+#[test]
+fn a_run_is_known_only_if_all_its_keys_are() {
+    check(
+        "
+        submit a key=k
+        run r: b key=k, c key=l
+        run r: b key=m, c key=l
+        run s: d key=m, e key=l
+        run t: f key=x, g key=x
+        ",
+        expect![[r#"
+            refused: job b has the idempotency key k, which stands for another job already; send the same jobs again or choose other keys
+            known: b, c
+            refused: job g has the idempotency key x, which stands for another job already; send the same jobs again or choose other keys
+        "#]],
+    );
+}
+
+#[test]
+fn ended_jobs_are_forgotten_by_count() {
+    check(
+        "
+        config retain_jobs=1
+        worker w1; submit a; submit b; complete a; complete b
+        state a; state b
+        cancel a
+        submit a
+        ",
+        expect![[r#"
+            configure v1
+            assign a w1 | complete a w1 | assign b w1 | complete b w1
+            a is forgotten | b completed, failures 0, crashes 0, returns 0
+            refused: job a is not known; it may have ended and left the queue, see its history
+            assign a w1
+        "#]],
+    );
+}
+
+#[test]
+fn ended_jobs_are_forgotten_by_age() {
+    check(
+        "
+        worker w1; submit a; complete a
+        wait 59m; submit b delay=1h; state a
+        wait 2m; submit c delay=1h; state a
+        ",
+        expect![[r#"
+            assign a w1 | complete a w1
+            a completed, failures 0, crashes 0, returns 0
+            a is forgotten
+        "#]],
+    );
+}
+
+#[test]
+fn a_reopened_job_is_not_forgotten() {
+    check(
+        "
+        config retain_jobs=1
+        worker w1; submit a; fail a permanently; retry a
+        submit b; complete a; complete b
+        state a; state b
+        ",
+        expect![[r#"
+            configure v1
+            assign a w1 | attempt a w1 Permanent: boom | fail a Permanent | reopen a | assign a w1
+            complete a w1 | assign b w1 | complete b w1
+            a is forgotten | b completed, failures 0, crashes 0, returns 0
+        "#]],
+    );
+}
+
+#[test]
+fn a_forgotten_run_frees_its_name() {
+    check(
+        "
+        config retain_jobs=1
+        worker w1; run r: a, b
+        run r: c, d
+        complete a; complete b; submit e; complete e
+        run r: c, d
+        ",
+        expect![[r#"
+            configure v1
+            assign a w1
+            refused: run id r exists already; choose another
+            complete a w1 | assign b w1 | complete b w1 | assign e w1 | complete e w1
+            assign c w1
+        "#]],
+    );
+}
