@@ -36,9 +36,11 @@ pub(crate) enum Seen<'a> {
     Recovered { engine: &'a Engine },
     /// The journal could not be opened although nothing but crashes had happened to it.
     Unreadable { why: &'a str },
-    /// Nothing is undecided, unwritten or on its way out. `now` is the latest time that the engine
-    /// was given.
-    Quiet { engine: &'a Engine, now: Timestamp },
+    /// Nothing is undecided, unwritten or on its way out.
+    Quiet { engine: &'a Engine },
+    /// Quiet too, and now and then the time to look at everything. `now` is the latest time that
+    /// the engine was given.
+    Inspected { engine: &'a Engine, now: Timestamp },
     /// The time after healing is over.
     Finished { engine: Option<&'a Engine>, disk: &'a Disk },
 }

@@ -78,7 +78,7 @@ impl World {
             on_step(self.stage.step);
             self.happen(happening);
         }
-        self.scheduler.show_if_quiet(&mut self.stage);
+        self.scheduler.inspect(&mut self.stage);
         let (engine, disk) = (self.scheduler.engine(), self.scheduler.disk());
         self.stage.court.see(&Seen::Finished { engine, disk });
         self.into_outcome()

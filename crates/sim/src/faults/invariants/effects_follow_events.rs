@@ -30,8 +30,7 @@ impl Invariant for EffectsFollowEvents {
     fn observe(&mut self, seen: &Seen<'_>, _view: &View<'_>) -> Result<(), String> {
         match seen {
             Seen::Committed { entry } => {
-                self.owed
-                    .extend(owed_for(&entry.event, Token::from(entry.seq)));
+                self.owed.extend(owed_for(&entry.event, Token::from(entry.seq)));
                 Ok(())
             }
             Seen::Released { effect } => {

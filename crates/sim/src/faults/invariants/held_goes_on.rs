@@ -17,12 +17,8 @@ impl Invariant for HeldGoesOn {
     }
 
     fn observe(&mut self, seen: &Seen<'_>, _view: &View<'_>) -> Result<(), String> {
-        let Seen::Asked {
-            command: Command::Register { spec, held },
-            handled,
-            held_before,
-            engine,
-        } = seen
+        let Seen::Asked { command: Command::Register { spec, held }, handled, held_before, engine } =
+            seen
         else {
             return Ok(());
         };
@@ -34,14 +30,8 @@ impl Invariant for HeldGoesOn {
             return Err(format!("{} comes back with {lost:?} and loses it", spec.id));
         }
         let told = |attempt: &HeldAttempt| unknown.contains(attempt);
-        match held
-            .iter()
-            .find(|attempt| told(attempt) == holds_now(attempt))
-        {
-            Some(attempt) => Err(format!(
-                "{} is told the wrong thing of {attempt:?}",
-                spec.id
-            )),
+        match held.iter().find(|attempt| told(attempt) == holds_now(attempt)) {
+            Some(attempt) => Err(format!("{} is told the wrong thing of {attempt:?}", spec.id)),
             None => Ok(()),
         }
     }

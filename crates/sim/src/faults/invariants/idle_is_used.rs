@@ -23,15 +23,9 @@ impl Invariant for IdleIsUsed {
         if config.strategy == Strategy::Predictive && config.hold_max > 0 {
             return Ok(());
         }
-        for (number, job) in engine
-            .state()
-            .jobs()
-            .filter(|(_, job)| is_ready(engine, job))
-        {
-            if let Some((_, idle)) = engine
-                .state()
-                .workers()
-                .find(|(_, worker)| is_idle(worker) && suits(worker, job))
+        for (number, job) in engine.state().jobs().filter(|(_, job)| is_ready(engine, job)) {
+            if let Some((_, idle)) =
+                engine.state().workers().find(|(_, worker)| is_idle(worker) && suits(worker, job))
             {
                 return Err(format!("job {number} waits while {} is idle", idle.id()));
             }
@@ -50,10 +44,7 @@ fn is_idle(worker: &Worker) -> bool {
 
 fn suits(worker: &Worker, job: &Job) -> bool {
     let needs = &job.spec.requirements;
-    let role = job
-        .escalated
-        .as_ref()
-        .and_then(|escalated| escalated.role.as_ref());
+    let role = job.escalated.as_ref().and_then(|escalated| escalated.role.as_ref());
     let wanted = match (&job.pinned, role, &needs.target) {
         (Some(pinned), _, _) => pinned == worker.id(),
         (None, Some(role), _) | (None, None, Target::Role(role)) => {
@@ -62,13 +53,8 @@ fn suits(worker: &Worker, job: &Job) -> bool {
         (None, None, Target::Receiver(receiver)) => receiver == worker.id(),
         (None, None, Target::Any) => true,
     };
-    let skilled = needs
-        .capabilities
-        .iter()
-        .all(|skill| worker.spec.capabilities.contains(skill));
-    let warm = needs
-        .model
-        .as_ref()
-        .is_none_or(|model| worker.spec.loads_models || worker.is_warm(model));
+    let skilled = needs.capabilities.iter().all(|skill| worker.spec.capabilities.contains(skill));
+    let warm =
+        needs.model.as_ref().is_none_or(|model| worker.spec.loads_models || worker.is_warm(model));
     wanted && skilled && warm && worker.fits(needs.resources)
 }

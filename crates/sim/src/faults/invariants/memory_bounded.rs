@@ -39,7 +39,7 @@ impl Invariant for MemoryBounded {
                 }
                 Ok(())
             }
-            Seen::Quiet { engine, .. } | Seen::Finished { engine: Some(engine), .. } => {
+            Seen::Inspected { engine, .. } | Seen::Finished { engine: Some(engine), .. } => {
                 let kept = engine.state().jobs().count() as u64;
                 let allowed = view.ledger.live + view.ledger.config.retain_jobs;
                 if kept > allowed {

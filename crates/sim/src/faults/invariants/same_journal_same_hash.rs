@@ -17,7 +17,7 @@ impl Invariant for SameJournalSameHash {
     fn observe(&mut self, seen: &Seen<'_>, view: &View<'_>) -> Result<(), String> {
         match seen {
             Seen::Recovered { engine } => same("recovered", engine, view.follower),
-            Seen::Quiet { engine, .. } => same("running", engine, view.follower),
+            Seen::Inspected { engine, .. } => same("running", engine, view.follower),
             Seen::Finished { engine: Some(engine), .. } => same("last", engine, view.follower),
             _ => Ok(()),
         }

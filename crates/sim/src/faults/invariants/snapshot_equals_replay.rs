@@ -30,7 +30,7 @@ impl Invariant for SnapshotEqualsReplay {
                 wakes_in_time(&restored, None)
             }
             Seen::Recovered { engine } => wakes_in_time(engine, None),
-            Seen::Quiet { engine, now } => wakes_in_time(engine, Some(*now)),
+            Seen::Inspected { engine, now } => wakes_in_time(engine, Some(*now)),
             _ => Ok(()),
         }
     }
@@ -42,7 +42,9 @@ fn wakes_in_time(engine: &Engine, running: Option<Timestamp>) -> Result<(), Stri
     let grace = engine.state().config().heartbeat_interval.times(2);
     let wakes = engine.next_deadline();
     for (number, job) in engine.state().jobs() {
-        let Some(due) = due(engine, &job.state) else { continue };
+        let Some(due) = due(engine, &job.state) else {
+            continue;
+        };
         let due = running.map_or(due, |now| due.max(now + grace));
         if wakes.is_none_or(|wakes| wakes > due) {
             return Err(format!("job {number} is due at {due:?}, the engine wakes at {wakes:?}"));

@@ -12,7 +12,7 @@ use crate::faults::plan;
 use crate::faults::stage::{Place, Stage};
 
 /// Steps between two looks at a quiet engine's whole state.
-const QUIET_CHECK_EVERY: u64 = 200;
+const INSPECTED_EVERY: u64 = 200;
 
 impl Scheduler {
     /// Hands what was decided to the disk, unless it is still busy with the batch before.
@@ -66,7 +66,7 @@ impl Scheduler {
         self.release(stage, last);
         self.keep_snapshot(stage);
         self.flush(stage);
-        self.check_if_quiet(stage);
+        self.show_if_quiet(stage);
     }
 
     pub(super) fn write(&mut self, stage: &mut Stage, batch: &[Entry]) {
@@ -167,17 +167,21 @@ impl Scheduler {
         }
     }
 
-    /// Now and then the whole state of a quiet engine is looked at.
-    fn check_if_quiet(&mut self, stage: &mut Stage) {
-        if stage.step >= self.quiet_checked + QUIET_CHECK_EVERY && self.is_quiet() {
-            self.quiet_checked = stage.step;
-            self.show_if_quiet(stage);
+    /// A quiet engine is shown each time, and now and then with everything that it knows.
+    fn show_if_quiet(&mut self, stage: &mut Stage) {
+        let Some(engine) = self.engine().filter(|_| self.is_quiet()) else {
+            return;
+        };
+        stage.see(Seen::Quiet { engine });
+        if stage.step >= self.inspected + INSPECTED_EVERY {
+            self.inspect(stage);
         }
     }
 
-    pub(crate) fn show_if_quiet(&self, stage: &mut Stage) {
+    pub(crate) fn inspect(&mut self, stage: &mut Stage) {
+        self.inspected = stage.step;
         if let Some(engine) = self.engine().filter(|_| self.is_quiet()) {
-            stage.see(Seen::Quiet { engine, now: self.clock_max });
+            stage.see(Seen::Inspected { engine, now: self.clock_max });
         }
     }
 }

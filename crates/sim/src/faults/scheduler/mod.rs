@@ -35,7 +35,7 @@ pub(crate) struct Scheduler {
     snapshot_every: u64,
     /// Whether a second engine decides beside the first.
     twinned: bool,
-    quiet_checked: u64,
+    inspected: u64,
 }
 
 /// What a crash loses.
@@ -76,7 +76,7 @@ impl Scheduler {
             clock_max: Timestamp(0),
             snapshot_every: stage.random.skewed(20, 1_000),
             twinned: stage.random.chance(250),
-            quiet_checked: 0,
+            inspected: 0,
         }
     }
 

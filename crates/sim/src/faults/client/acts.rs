@@ -1,0 +1,178 @@
+//! What clients and operators wish for, one thing at a time.
+
+use bellwether_core::Command;
+use bellwether_core::model::config::PredictorKind;
+use bellwether_core::model::{
+    JobId, JobSpec, Micros, Name, Strategy, Submission, Target, WorkerSpec,
+};
+
+use super::{Clients, settle};
+use crate::faults::ledger::Ending;
+use crate::faults::plan::{self, KINDS};
+use crate::faults::stage::Stage;
+
+/// Jobs that a flood brings at once, at the most.
+const FLOOD_JOBS_MAX: u64 = 80;
+
+impl Clients {
+    pub(super) fn act(&mut self, stage: &mut Stage) {
+        match stage.random.below(100) {
+            0..=34 => self.submit_single(stage),
+            35..=54 => {
+                let run = self.workload.run(&self.known);
+                self.submit(stage, run);
+            }
+            55..=58 => self.flood(stage),
+            59..=61 => {
+                let broken = self.workload.broken(&self.known);
+                self.ask(stage, Command::Submit(broken), false);
+            }
+            62..=71 => self.cancel(stage),
+            72..=76 => {
+                if let Some(job) = self.some_failed_job(stage) {
+                    self.ask(stage, Command::Retry { job }, false);
+                }
+            }
+            77..=80 => self.pin(stage),
+            81..=84 => {
+                stage.count("drain_in_flight");
+                let worker = self.some_worker(stage);
+                self.ask(stage, Command::Drain { worker }, false);
+            }
+            85..=87 => {
+                let worker = self.some_worker(stage);
+                self.ask(stage, Command::Undrain { worker }, false);
+            }
+            88..=91 => self.pause(stage),
+            92..=95 => self.unpause(stage),
+            _ => self.reconfigure(stage),
+        }
+    }
+
+    fn submit_single(&mut self, stage: &mut Stage) {
+        let single = self.workload.single();
+        self.submit(stage, single);
+    }
+
+    fn submit(&mut self, stage: &mut Stage, mut submission: Submission) {
+        if self.jobs_left < submission.jobs.len() as u64 {
+            return;
+        }
+        self.jobs_left -= submission.jobs.len() as u64;
+        self.known.extend(submission.jobs.iter().map(|job| job.id.clone()));
+        settle(stage, &mut submission);
+        let insists = submission.jobs.iter().all(|job| job.idempotency_key.is_some());
+        self.ask(stage, Command::Submit(submission), insists);
+    }
+
+    fn flood(&mut self, stage: &mut Stage) {
+        stage.count("submission_flood");
+        for _ in 0..stage.random.between(20, FLOOD_JOBS_MAX) {
+            self.submit_single(stage);
+        }
+    }
+
+    fn cancel(&mut self, stage: &mut Stage) {
+        let Some(job) = self.some_job(stage) else {
+            return;
+        };
+        let running =
+            stage.court.ledger().job_named(&job).is_some_and(|(_, job)| !job.attempts.is_empty());
+        if running {
+            stage.count("cancel_in_flight");
+        }
+        self.ask(stage, Command::Cancel { job, reason: "changed my mind".to_owned() }, false);
+    }
+
+    /// Pins a job to a worker that is able to run it: another would leave it waiting for ever.
+    fn pin(&mut self, stage: &mut Stage) {
+        let Some(job) = self.some_job(stage) else {
+            return;
+        };
+        let worker = stage.random.index(self.fleet.len());
+        let Some((_, record)) = stage.court.ledger().job_named(&job) else {
+            return;
+        };
+        if record.spec.escalation.is_some() || !is_able(&self.fleet[worker], &record.spec) {
+            return;
+        }
+        self.ask(stage, Command::Pin { job, worker: plan::worker_id(worker) }, false);
+    }
+
+    fn reconfigure(&mut self, stage: &mut Stage) {
+        stage.count("config_changed");
+        let random = &mut stage.random;
+        self.config.strategy = *random.pick(&Strategy::ALL);
+        self.config.predictor = *random.pick(&PredictorKind::ALL);
+        self.config.prefetch = random.between(0, 3) as u32;
+        self.config.max_queue_per_worker = random.between(1, 10) as u32;
+        self.config.hedge_after = Micros::from_millis(random.between(50, 800));
+        self.config.jobs_max = *random.pick(&[15, 40, 120, 500]);
+        let config = Box::new(self.config.clone());
+        self.ask(stage, Command::Configure(config), false);
+    }
+
+    fn some_job(&self, stage: &mut Stage) -> Option<JobId> {
+        // Mostly a recent one: it has not ended yet.
+        let recent =
+            self.known.len().saturating_sub(if stage.random.chance(700) { 12 } else { 150 });
+        let candidates = &self.known[recent..];
+        (!candidates.is_empty()).then(|| stage.random.pick(candidates).clone())
+    }
+
+    /// One that ended without completing, if there is one.
+    fn some_failed_job(&self, stage: &mut Stage) -> Option<JobId> {
+        let failed: Vec<JobId> = stage
+            .court
+            .ledger()
+            .jobs()
+            .filter(|(_, job)| !matches!(job.ending, None | Some(Ending::Completed { .. })))
+            .map(|(_, job)| job.spec.id.clone())
+            .collect();
+        if failed.is_empty() {
+            self.some_job(stage)
+        } else {
+            Some(stage.random.pick(&failed).clone())
+        }
+    }
+
+    fn some_worker(&self, stage: &mut Stage) -> Name {
+        plan::worker_id(stage.random.index(self.fleet.len()))
+    }
+
+    /// Pauses the type of a job that has not ended, so that it matters.
+    fn pause(&mut self, stage: &mut Stage) {
+        let Some(job) = self.some_job(stage) else {
+            return;
+        };
+        let Some((_, record)) = stage.court.ledger().job_named(&job) else {
+            return;
+        };
+        let kind = record.spec.kind().clone();
+        stage.count("type_paused");
+        self.ask(stage, Command::Pause { kind }, false);
+    }
+
+    fn unpause(&mut self, stage: &mut Stage) {
+        let paused = stage.court.ledger().paused().to_vec();
+        let kind = if paused.is_empty() {
+            stage.random.pick_name(&KINDS)
+        } else {
+            stage.random.pick(&paused).clone()
+        };
+        self.ask(stage, Command::Unpause { kind }, false);
+    }
+}
+
+fn is_able(worker: &WorkerSpec, job: &JobSpec) -> bool {
+    let needs = &job.requirements;
+    let suits = match &needs.target {
+        Target::Any => true,
+        Target::Role(role) => worker.roles.contains(role),
+        Target::Receiver(receiver) => *receiver == worker.id,
+    };
+    let skilled = needs.capabilities.iter().all(|wanted| worker.capabilities.contains(wanted));
+    let warm =
+        needs.model.as_ref().is_none_or(|m| worker.loads_models || worker.models.contains(m));
+    suits && skilled && warm
+}
