@@ -3,21 +3,15 @@
 #![expect(clippy::print_stdout, reason = "its output is what it is for")]
 
 use std::hint::black_box;
-use std::sync::Arc;
 use std::time::Instant;
 
-use bellwether_core::event::{Loser, Score};
-use bellwether_core::model::{
-    Epoch, Guarantee, JobNo, JobSpec, Micros, Name, OnFailure, Priority, Requirements, Resources,
-    Seq, Strategy, Target, Timestamp, Token, WorkerNo,
-};
-use bellwether_core::{Decision, Entry, Event, Reason};
+use bellwether_core::model::Epoch;
+use bellwether_journal::conformance::lives::plain_lives;
 use bellwether_journal::{Head, Recorder};
-use bytes::Bytes;
 
 fn main() {
     for batch_jobs in [1, 10, 100, 1_000, 10_000] {
-        let entries = lives(batch_jobs);
+        let entries = plain_lives(Head::GENESIS.seq, batch_jobs);
         let rounds = 400_000 / batch_jobs;
         let mut recorder = Recorder::new(Head::GENESIS);
         let bytes = recorder.draft(Epoch(1), &entries).bytes.len();
@@ -31,88 +25,5 @@ fn main() {
             start.elapsed().as_nanos() as f64 / events,
             bytes / batch_jobs,
         );
-    }
-}
-
-fn lives(jobs: usize) -> Vec<Entry> {
-    let requirements = Arc::new(Requirements {
-        kind: Name::fixed("resize"),
-        target: Target::Any,
-        resources: Resources::default(),
-        capabilities: Box::default(),
-        model: None,
-    });
-    let mut entries = Vec::new();
-    for number in 0..jobs as u64 {
-        let job = JobNo(1_000_000 + number);
-        let first = 4_000_000 + 4 * number;
-        let token = Token(first + 1);
-        let events = [
-            Event::Submitted {
-                run: None,
-                first: job,
-                jobs: vec![Arc::new(spec(job, &requirements))],
-            },
-            Event::Assigned {
-                job,
-                worker: WorkerNo(17),
-                hedge: false,
-                decision: Box::new(decision()),
-            },
-            Event::Started { job, token },
-            Event::Completed {
-                job,
-                token,
-                result: Bytes::new(),
-                result_hash: blake3::hash(b"").into(),
-            },
-        ];
-        entries.extend(events.into_iter().zip(first..).map(|(event, seq)| Entry {
-            seq: Seq(seq),
-            at: Timestamp(1_763_000_000_000_000 + number),
-            parent: Some(Seq(seq - 1)),
-            event,
-        }));
-    }
-    entries
-}
-
-fn spec(job: JobNo, requirements: &Arc<Requirements>) -> JobSpec {
-    JobSpec {
-        id: Name::fixed(&format!("0199f8a1-7b7c-7d3e-8e21-{job:012}")),
-        node: None,
-        requirements: Arc::clone(requirements),
-        priority: Priority::Normal,
-        guarantee: Guarantee::AtLeastOnce,
-        on_failure: OnFailure::Skip,
-        payload: Bytes::from_static(&[b'x'; 100]),
-        dependencies: Box::default(),
-        timeout: Micros::from_secs(90),
-        retry: 3,
-        sender: None,
-        idempotency_key: None,
-        not_before: Timestamp(0),
-        tags: Box::default(),
-        escalation: None,
-        input_bytes: 100,
-        predicted: Micros(5_000),
-        rank: 1_763_000_000_000_000,
-        doomed: false,
-    }
-}
-
-fn decision() -> Decision {
-    let loser = Loser { worker: WorkerNo(3), score: Score(712_345) };
-    Decision {
-        strategy: Strategy::Predictive,
-        fallback: false,
-        score: Score(812_345),
-        predicted_wait: Micros(1_234),
-        predicted_duration: Micros(5_678),
-        confidence_percent: 80,
-        load_model: false,
-        reason: Reason::PredictedBest,
-        losers: vec![loser, loser, loser],
-        shadow: None,
     }
 }

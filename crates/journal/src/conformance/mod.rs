@@ -1,5 +1,6 @@
 //! What every backend must do, as one suite: `conformance::run(|| MyBed::new())`.
 
+pub mod lives;
 pub mod samples;
 
 use bellwether_core::Entry;
