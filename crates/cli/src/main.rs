@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 mod bench;
 mod client;
 mod completions;
+mod demo;
 mod exit;
 mod output;
 mod paint;
@@ -42,6 +43,7 @@ enum Command {
     Drain(client::drain::Arguments),
     Events(client::events::Arguments),
     Snapshot(client::snapshot::Arguments),
+    Demo(demo::Arguments),
     Simulate(simulate::Arguments),
     Bench(bench::Arguments),
     Completions(completions::Arguments),
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
         Command::Drain(arguments) => client::drain::run(arguments),
         Command::Events(arguments) => client::events::run(arguments),
         Command::Snapshot(arguments) => client::snapshot::run(arguments),
+        Command::Demo(arguments) => demo::run(arguments),
         Command::Simulate(arguments) => simulate::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
         Command::Completions(arguments) => completions::run::<Arguments>(&arguments),

@@ -13,13 +13,16 @@ use crate::output;
 
 /// Run the scheduler. On SIGTERM or SIGINT it saves its state and ends; workers go on with what
 /// they run and come back.
+///
+/// Settings come from the file, then from variables as BELLWETHER_MAX_RETRY for max_retry, then
+/// from these options; later ones win.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Settings; see scheduler.yaml
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Where the journal is kept
-    #[arg(long, value_name = "DIR", env = "BELLWETHER_DATA_DIR")]
+    #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
     /// Address for clients and workers
     #[arg(long, value_name = "ADDRESS")]
@@ -59,16 +62,21 @@ async fn serve(arguments: Arguments) -> anyhow::Result<Verdict> {
 }
 
 fn configuration(arguments: &Arguments) -> anyhow::Result<ServerConfig> {
-    anyhow::ensure!(arguments.config.is_none(), "settings from a file are not read yet");
-    let mut config = ServerConfig::default();
-    if let Some(data_dir) = &arguments.data_dir {
-        config.data_dir.clone_from(data_dir);
-    }
-    if let Some(grpc) = arguments.grpc {
-        config.grpc = grpc;
-    }
-    if let Some(http) = arguments.http {
-        config.http = http;
-    }
-    Ok(config)
+    let data_dir = arguments.data_dir.as_ref().map(|dir| dir.display().to_string());
+    let given = [
+        ("data_dir", data_dir),
+        ("grpc", arguments.grpc.map(|address| address.to_string())),
+        ("http", arguments.http.map(|address| address.to_string())),
+    ];
+    let overrides: Vec<(String, String)> =
+        given.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect();
+    Ok(ServerConfig::load(arguments.config.as_deref(), variables(), &overrides)?)
+}
+
+/// Those that may be settings; the others are for clients and workers.
+fn variables() -> impl Iterator<Item = (String, String)> {
+    const NOT_SETTINGS: [&str; 3] = ["BELLWETHER_SERVER", "BELLWETHER_TOKEN", "BELLWETHER_CA"];
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .filter(|(name, _)| !NOT_SETTINGS.contains(&name.as_str()))
 }

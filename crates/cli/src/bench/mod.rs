@@ -6,13 +6,17 @@ use crate::exit::Verdict;
 
 mod core;
 mod core_run;
+mod server;
 
-/// Measure how fast the scheduler is on this machine.
+/// Measure how fast the scheduler is on this machine: submitter, scheduler and workers together,
+/// with a sync at every commit. Latencies count from when a job was to be sent.
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
+    #[command(flatten)]
+    server: server::Arguments,
 }
 
 #[derive(Debug, Subcommand)]
@@ -23,6 +27,6 @@ enum Command {
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     match arguments.command {
         Some(Command::Core(arguments)) => core::run(arguments),
-        None => anyhow::bail!("nothing to measure; try `bellwether bench core --help`"),
+        None => server::run(arguments.server),
     }
 }

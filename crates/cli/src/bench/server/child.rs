@@ -1,0 +1,67 @@
+//! The scheduler that is measured: one that runs, or a child process of this binary.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+
+const START_WITHIN: Duration = Duration::from_secs(30);
+
+#[derive(Debug)]
+pub(super) enum Scheduler {
+    Running(String),
+    Started { child: Child, address: String },
+}
+
+impl Scheduler {
+    pub(super) async fn start(data_dir: &Path) -> anyhow::Result<Scheduler> {
+        let binary = std::env::current_exe().context("failed to find this binary")?;
+        let mut child = Command::new(binary)
+            .args(["serve", "--json", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"])
+            .arg("--data-dir")
+            .arg(data_dir)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .context("failed to start a scheduler")?;
+        let stdout = child.stdout.take().expect("its output is piped");
+        let mut lines = BufReader::new(stdout).lines();
+        let line = tokio::time::timeout(START_WITHIN, lines.next_line())
+            .await
+            .context("the scheduler did not start in time")??
+            .context("the scheduler ended at once")?;
+        let hello: serde_json::Value = serde_json::from_str(&line)?;
+        let grpc = hello["grpc"].as_str().context("the scheduler did not say its address")?;
+        Ok(Scheduler::Started { child, address: format!("http://{grpc}") })
+    }
+
+    pub(super) fn address(&self) -> &str {
+        match self {
+            Scheduler::Running(address) | Scheduler::Started { address, .. } => address,
+        }
+    }
+
+    /// The most memory that it has used; unknown of one that we did not start.
+    pub(super) fn peak_memory(&self) -> Option<u64> {
+        let Scheduler::Started { child, .. } = self else { return None };
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id()?)).ok()?;
+        let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+        let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+        Some(kilobytes * 1024)
+    }
+
+    pub(super) async fn stop(self) -> anyhow::Result<()> {
+        let Scheduler::Started { mut child, .. } = self else { return Ok(()) };
+        let id = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        if let Some(id) = id {
+            kill_process(id, Signal::TERM).context("failed to stop the scheduler")?;
+        }
+        child.wait().await.context("failed to wait for the scheduler")?;
+        Ok(())
+    }
+}
