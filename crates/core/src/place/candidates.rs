@@ -73,7 +73,8 @@ impl State {
         let class = self.index.classes.get(wanted.job.class);
         if let Target::Receiver(id) = &class.requirements.target {
             self.receiver_candidate(wanted, id, &mut found)?;
-        } else {
+        } else if class.kinds.iter().any(|kind| self.has_room(wanted, *kind)) {
+            // Only now: a job that nobody has room for must not trouble the predictor.
             for kind in &class.kinds {
                 self.candidates_of_kind(wanted, *kind, &mut found)?;
             }
@@ -120,6 +121,13 @@ impl State {
         let outlook = self.outlook(wanted, worker.kind)?;
         found.list.push(self.candidate(wanted, no, worker, outlook));
         Ok(())
+    }
+
+    fn has_room(&self, wanted: &Wanted<'_>, kind: u32) -> bool {
+        let resources = wanted.job.spec.requirements.resources;
+        self.index.kinds.get(kind).free.iter().any(|key| {
+            wanted.except != Some(key.worker) && self.expect_worker(key.worker).fits(resources)
+        })
     }
 
     fn candidates_of_kind(

@@ -1,8 +1,8 @@
 //! Random histories: steps that mean something in whatever state they meet.
 
 use bellwether_core::model::{
-    Config, FailureCause, Guarantee, Heartbeat, HeldAttempt, JobNo, Micros, Name, NewJob,
-    OnFailure, Phase, Priority, Submission, Target, WorkerSpec, config,
+    Config, Escalation, FailureCause, Guarantee, Heartbeat, HeldAttempt, JobNo, Micros, Name,
+    NewJob, OnFailure, Phase, Priority, Submission, Target, WorkerSpec, config,
 };
 use bellwether_core::{Command, Report};
 use proptest::prelude::*;
@@ -31,6 +31,7 @@ pub(crate) enum Step {
     Pause(usize, bool),
     Warm(usize),
     Configure(usize),
+    BreakPredictor(bool),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -54,6 +55,7 @@ pub(crate) struct Wish {
     after: Vec<usize>,
     requires: usize,
     runs_anyway: bool,
+    escalates: bool,
     delay: u64,
 }
 
@@ -70,6 +72,7 @@ pub(crate) fn spec(which: usize) -> WorkerSpec {
     let (id, slots, class, special) = FLEET[which % FLEET.len()];
     let mut spec = WorkerSpec::new(name(id), slots);
     spec.class = name(class);
+    spec.zone = Some(name(if which.is_multiple_of(2) { "east" } else { "west" }));
     if special {
         spec.roles = Box::new([name("special")]);
         spec.loads_models = true;
@@ -91,10 +94,19 @@ fn wish() -> impl Strategy<Value = Wish> {
         prop_oneof![3 => Just(vec![]), 1 => prop::collection::vec(1..6usize, 1..3)],
         prop_oneof![5 => Just(0usize), 3 => 1..7usize],
         any::<bool>(),
+        prop::bool::weighted(0.2),
         prop_oneof![6 => Just(0u64), 1 => 1..3_000u64],
     )
-        .prop_map(|(kind, priority, guarantee, retry, after, requires, runs_anyway, delay)| {
-            Wish { kind, priority, guarantee, retry, after, requires, runs_anyway, delay }
+        .prop_map(|wish| Wish {
+            kind: wish.0,
+            priority: wish.1,
+            guarantee: wish.2,
+            retry: wish.3,
+            after: wish.4,
+            requires: wish.5,
+            runs_anyway: wish.6,
+            escalates: wish.7,
+            delay: wish.8,
         })
 }
 
@@ -128,6 +140,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0..4usize, any::<bool>()).prop_map(|(kind, how)| Step::Pause(kind, how)),
         1 => (0..6usize).prop_map(Step::Warm),
         1 => (0..10usize).prop_map(Step::Configure),
+        1 => prop::bool::weighted(0.3).prop_map(Step::BreakPredictor),
     ]
 }
 
@@ -185,6 +198,7 @@ pub(crate) fn take(world: &mut World, step: &Step) {
             let (worker, model) = (spec(*who).id, name("m"));
             steer(world, Command::ModelLoaded { worker, model, took: Micros::from_secs(2) });
         }
+        Step::BreakPredictor(fails) => world.break_predictor(*fails),
         Step::Configure(which) => {
             let mut config = world.engine.state().config().clone();
             config.strategy = config::Strategy::ALL[which % 5];
@@ -217,6 +231,10 @@ fn new_job(world: &World, wish: &Wish, offset: u64, own: &[Name]) -> NewJob {
     job.retry = Some(wish.retry);
     job.delay = Micros::from_millis(wish.delay);
     job.on_failure = if wish.runs_anyway { OnFailure::Run } else { OnFailure::Skip };
+    if wish.escalates {
+        let priority = Some(Priority::Critical);
+        job.escalation = Some(Escalation { priority, role: Some(name("special")) });
+    }
     let mut earlier = known_jobs(world);
     earlier.extend_from_slice(own);
     let back = wish.after.iter().filter_map(|back| earlier.len().checked_sub(*back));

@@ -3,4 +3,5 @@
 mod history;
 mod order;
 mod promises;
+mod reach;
 mod rules;

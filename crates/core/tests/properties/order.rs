@@ -88,7 +88,7 @@ proptest! {
     /// One job among an endless stream of shorter and more urgent ones.
     #[test]
     fn ageing_never_starves(urgent in 0..4usize, per_second in 1..3usize, workers in 1..3usize) {
-        let mut config = Config::default();
+        let mut config = Config { retain_jobs: 10, ..Config::default() };
         config.duration_by_type = vec![
             (name("long"), Micros::from_secs(20)),
             (name("short"), Micros::from_secs(1)),

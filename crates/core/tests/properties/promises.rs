@@ -15,11 +15,11 @@ fn play(steps: &[Step]) -> World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     /// Replay, snapshot and verification agree with the live engine.
     #[test]
-    fn every_history_can_be_replayed_and_verified(steps in steps(80)) {
+    fn every_history_can_be_replayed_and_verified(steps in steps(120)) {
         play(&steps).check_promises();
     }
 

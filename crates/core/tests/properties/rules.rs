@@ -12,10 +12,10 @@ use super::history::{steps, take, tight};
 use crate::script::{World, name};
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn rules_hold_at_every_step(steps in steps(80)) {
+    fn rules_hold_at_every_step(steps in steps(120)) {
         let mut world = World::new(tight());
         for step in &steps {
             take(&mut world, step);

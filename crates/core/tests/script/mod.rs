@@ -17,9 +17,6 @@ mod render;
 mod world;
 
 use bellwether_core::model::{Config, FailureCause, HeldAttempt, Submission};
-use bellwether_core::place::predictor::{
-    Features, Prediction, Predictor, PredictorError, Statistics, predictor,
-};
 use bellwether_core::{Answer, Command, Report};
 use expect_test::Expect;
 
@@ -245,10 +242,9 @@ impl Player {
     }
 
     fn set_predictor(&mut self, how: &str) {
-        let kind = self.world.engine.state().config().predictor;
         match how {
-            "fails" => self.world.engine.set_predictor(Box::new(Failing)),
-            "works" => self.world.engine.set_predictor(predictor(kind)),
+            "fails" => self.world.break_predictor(true),
+            "works" => self.world.break_predictor(false),
             other => panic!("a predictor fails or works, it does not {other}"),
         }
     }
@@ -284,19 +280,5 @@ fn steer(words: &Words<'_>) -> Command {
             Command::ModelLoaded { worker: about, model: name(words.plain[2]), took }
         }
         other => panic!("{other} is no command of scripts"),
-    }
-}
-
-#[derive(Debug)]
-struct Failing;
-
-impl Predictor for Failing {
-    fn predict(
-        &self,
-        _: &Statistics,
-        _: &Features,
-        _: Option<u32>,
-    ) -> Result<Prediction, PredictorError> {
-        Err(PredictorError::Unavailable("it was told to fail".to_owned()))
     }
 }

@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 use bellwether_core::model::{
     Config, Heartbeat, HeldAttempt, JobNo, Micros, Timestamp, WorkerSpec,
 };
+use bellwether_core::place::predictor::{
+    Features, Prediction, Predictor, PredictorError, Statistics, predictor,
+};
 use bellwether_core::{Answer, Command, Effect, Engine, Entry, Event, Rejection};
 
 /// Where the clock starts; output counts from here.
@@ -22,6 +25,7 @@ pub(crate) struct World {
     /// Every offer ever made of a job: who got it, under which token.
     offers: BTreeMap<JobNo, Vec<(String, HeldAttempt)>>,
     first_config: Config,
+    predictor_fails: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -49,6 +53,7 @@ impl World {
             workers: BTreeMap::new(),
             offers: BTreeMap::new(),
             first_config: config,
+            predictor_fails: false,
         }
     }
 
@@ -168,12 +173,21 @@ impl World {
     /// A new scheduler from the journal, as after a crash. Its first tick starts all terms.
     pub(crate) fn restart(&mut self) -> Outcome {
         self.engine = self.replayed();
+        self.break_predictor(self.predictor_fails);
         self.send(Command::Tick)
     }
 
     pub(crate) fn restart_from_snapshot(&mut self) -> Outcome {
         self.engine = restored(&self.engine);
+        self.break_predictor(self.predictor_fails);
         self.send(Command::Tick)
+    }
+
+    /// From now on every prediction fails, also after a restart; or none does.
+    pub(crate) fn break_predictor(&mut self, fails: bool) {
+        self.predictor_fails = fails;
+        let kind = self.engine.state().config().predictor;
+        self.engine.set_predictor(if fails { Box::new(Failing) } else { predictor(kind) });
     }
 
     fn replayed(&self) -> Engine {
@@ -203,4 +217,18 @@ pub(crate) type Offered = (String, HeldAttempt);
 
 pub(crate) fn restored(engine: &Engine) -> Engine {
     Engine::restore(&engine.snapshot()).expect("a snapshot can be read back")
+}
+
+#[derive(Debug)]
+struct Failing;
+
+impl Predictor for Failing {
+    fn predict(
+        &self,
+        _: &Statistics,
+        _: &Features,
+        _: Option<u32>,
+    ) -> Result<Prediction, PredictorError> {
+        Err(PredictorError::Unavailable("it was told to fail".to_owned()))
+    }
 }

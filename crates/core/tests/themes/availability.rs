@@ -8,7 +8,7 @@ use crate::script::{World, run};
 fn check(script: &str, expected: Expect) {
     let (world, _) = run(World::new(Default::default()), script);
     let state = world.engine.state();
-    let worker = state.worker(state.worker_no("w1").unwrap()).unwrap();
+    let worker = state.worker_no("w1").and_then(|no| state.worker(no)).expect("w1 is there");
     let found = state.availability(worker, world.now);
     let free = found.estimated_available_at.since(world.now);
     let (load, depth) = (found.load_permille, found.queue_depth);

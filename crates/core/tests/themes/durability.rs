@@ -7,9 +7,12 @@ use bellwether_core::{Command, Effect, Engine, Report};
 fn with_one_offer() -> Engine {
     let mut engine = Engine::new(Config::default());
     let spec = WorkerSpec::new(Name::fixed("w1"), 1);
-    engine.handle(Timestamp(1), Command::Register { spec, held: vec![] }).result.unwrap();
+    engine
+        .handle(Timestamp(1), Command::Register { spec, held: vec![] })
+        .result
+        .expect("it is new");
     let job = NewJob::new(Name::fixed("a"), Name::fixed("t"));
-    engine.handle(Timestamp(2), Command::Submit(Submission::one(job))).result.unwrap();
+    engine.handle(Timestamp(2), Command::Submit(Submission::one(job))).result.expect("it is new");
     engine
 }
 

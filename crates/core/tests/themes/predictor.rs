@@ -148,9 +148,10 @@ fn a_hedge_does_not_wait_for_a_predictor_either() {
 fn a_failing_predictor_does_not_flood_the_journal() {
     check(
         "
-        worker w1
+        worker w1 cap=gpu; worker other
         predictor fails
-        submit a; submit b; submit c type=u; submit d type=v; submit e type=w
+        submit a cap=gpu; submit b cap=gpu; submit c cap=gpu type=u; submit d cap=gpu type=v
+        restart
         ",
         expect!["predictor failed for a | assign a w1"],
     );
