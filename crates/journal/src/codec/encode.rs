@@ -23,7 +23,7 @@ pub(crate) fn record(buffer: &mut Vec<u8>, epoch: Epoch, entries: &[Entry]) {
     for entry in entries {
         assert_eq!(entry.seq, expected, "the entries of a record follow each other");
         expected = expected.next();
-        buffer.message(5, |buffer| encode_entry(buffer, entry, first.at));
+        buffer.message(5, about(&entry.event), |buffer| encode_entry(buffer, entry, first.at));
     }
 }
 
@@ -41,32 +41,34 @@ fn encode_entry(buffer: &mut Vec<u8>, entry: &Entry, start: Timestamp) {
 fn encode_event(buffer: &mut Vec<u8>, event: &Event) {
     match event {
         Event::Submitted { run, first, jobs } => {
-            buffer.message(10, |b| submitted(b, run.as_ref(), *first, jobs));
+            buffer.message(10, about(event), |b| submitted(b, run.as_ref(), *first, jobs));
         }
-        Event::Assigned { job, worker, hedge, decision } => buffer.message(11, |b| {
+        Event::Assigned { job, worker, hedge, decision } => buffer.message(11, 0, |b| {
             b.uint(1, job.0);
             b.uint(2, u64::from(worker.0));
             b.boolean(3, *hedge);
-            b.message(4, |b| encode_decision(b, decision));
+            b.message(4, 0, |b| encode_decision(b, decision));
         }),
-        Event::Started { job, token } => buffer.message(12, |b| attempt(b, *job, *token)),
-        Event::Granted { job, token } => buffer.message(13, |b| attempt(b, *job, *token)),
-        Event::Progressed { job, token, permille, note } => buffer.message(14, |b| {
+        Event::Started { job, token } => buffer.message(12, 0, |b| attempt(b, *job, *token)),
+        Event::Granted { job, token } => buffer.message(13, 0, |b| attempt(b, *job, *token)),
+        Event::Progressed { job, token, permille, note } => buffer.message(14, about(event), |b| {
             attempt(b, *job, *token);
             b.uint(3, u64::from(*permille));
             b.bytes(4, note.as_bytes());
         }),
-        Event::Completed { job, token, result, result_hash } => buffer.message(15, |b| {
-            attempt(b, *job, *token);
-            b.bytes(3, result);
-            b.bytes(4, result_hash);
-        }),
-        Event::Retried { job, not_before } => buffer.message(18, |b| {
+        Event::Completed { job, token, result, result_hash } => {
+            buffer.message(15, about(event), |b| {
+                attempt(b, *job, *token);
+                b.bytes(3, result);
+                b.bytes(4, result_hash);
+            })
+        }
+        Event::Retried { job, not_before } => buffer.message(18, 0, |b| {
             b.uint(1, job.0);
             b.uint(2, not_before.0);
         }),
         Event::WorkerReported { worker, beat } => {
-            buffer.message(32, |b| worker_reported(b, *worker, *beat));
+            buffer.message(32, 0, |b| worker_reported(b, *worker, *beat));
         }
         Event::AttemptFailed { .. }
         | Event::Revoked { .. }
@@ -95,6 +97,20 @@ fn encode_event(buffer: &mut Vec<u8>, event: &Event) {
     }
 }
 
+/// How long the event will be: right within a factor is right enough.
+fn about(event: &Event) -> usize {
+    match event {
+        Event::Submitted { jobs, .. } => jobs.iter().map(|job| about_job(job)).sum(),
+        Event::Completed { result, .. } => 50 + result.len(),
+        Event::Progressed { note, .. } => 20 + note.len(),
+        _ => 50,
+    }
+}
+
+fn about_job(job: &JobSpec) -> usize {
+    130 + job.payload.len()
+}
+
 fn submitted(
     buffer: &mut Vec<u8>,
     run: Option<&RunHeader>,
@@ -105,20 +121,20 @@ fn submitted(
     buffer.name(2, run.map(|run| &run.id));
     buffer.uint(3, first.0);
     for job in jobs {
-        buffer.message(4, |b| job_spec(b, job));
+        buffer.message(4, about_job(job), |b| job_spec(b, job));
     }
 }
 
 fn job_spec(buffer: &mut Vec<u8>, spec: &JobSpec) {
     buffer.name(1, Some(&spec.id));
     buffer.name(2, spec.node.as_ref());
-    buffer.message(3, |b| requirements(b, &spec.requirements));
+    buffer.message(3, 0, |b| requirements(b, &spec.requirements));
     buffer.uint(4, spec.priority.to_wire() as u64);
     buffer.uint(5, spec.guarantee.to_wire() as u64);
     buffer.uint(6, spec.on_failure.to_wire() as u64);
     buffer.bytes(7, &spec.payload);
     if !spec.dependencies.is_empty() {
-        buffer.message(8, |b| spec.dependencies.iter().for_each(|job| b.varint(job.0)));
+        buffer.message(8, 0, |b| spec.dependencies.iter().for_each(|job| b.varint(job.0)));
     }
     buffer.uint(9, spec.timeout.0);
     buffer.uint(10, u64::from(spec.retry));
@@ -127,7 +143,7 @@ fn job_spec(buffer: &mut Vec<u8>, spec: &JobSpec) {
     buffer.uint(13, spec.not_before.0);
     buffer.names(14, &spec.tags);
     if let Some(escalation) = spec.escalation.as_deref() {
-        buffer.message(15, |b| {
+        buffer.message(15, 0, |b| {
             b.uint(1, escalation.priority.map_or(0, Mirror::to_wire) as u64);
             b.name(2, escalation.role.as_ref());
         });
@@ -159,15 +175,15 @@ fn encode_decision(buffer: &mut Vec<u8>, decision: &Decision) {
     buffer.uint(5, decision.predicted_duration.0);
     buffer.uint(6, u64::from(decision.confidence_percent));
     buffer.boolean(7, decision.load_model);
-    buffer.message(8, |b| encode_reason(b, decision.reason));
+    buffer.message(8, 0, |b| encode_reason(b, decision.reason));
     for loser in &decision.losers {
-        buffer.message(9, |b| {
+        buffer.message(9, 0, |b| {
             b.uint(1, u64::from(loser.worker.0));
             b.sint(2, loser.score.0);
         });
     }
     if let Some(shadow) = &decision.shadow {
-        buffer.message(10, |b| {
+        buffer.message(10, 0, |b| {
             b.uint(1, u64::from(shadow.worker.0));
             b.uint(2, shadow.predicted_finish.0);
             b.uint(3, shadow.live_finish.0);
@@ -193,7 +209,7 @@ fn attempt(buffer: &mut Vec<u8>, job: JobNo, token: Token) {
 
 fn worker_reported(buffer: &mut Vec<u8>, worker: WorkerNo, beat: Heartbeat) {
     buffer.uint(1, u64::from(worker.0));
-    buffer.message(2, |b| {
+    buffer.message(2, 0, |b| {
         b.uint(1, u64::from(beat.cpu_permille));
         b.uint(2, u64::from(beat.memory_permille));
         b.uint(3, u64::from(beat.load_permille));

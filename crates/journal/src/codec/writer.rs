@@ -5,6 +5,7 @@ use bellwether_core::model::Name;
 
 const VARINT: u32 = 0;
 const LENGTH_DELIMITED: u32 = 2;
+const VARINT_BYTES_MAX: usize = 10;
 
 pub(crate) trait Writer {
     fn varint(&mut self, value: u64);
@@ -14,8 +15,9 @@ pub(crate) trait Writer {
     fn bytes(&mut self, tag: u32, value: &[u8]);
     fn name(&mut self, tag: u32, value: Option<&Name>);
     fn names(&mut self, tag: u32, values: &[Name]);
-    /// Written even if it is empty, as a message that is present is.
-    fn message(&mut self, tag: u32, body: impl FnOnce(&mut Self));
+    /// Written even if it is empty, as a message that is present is. `about` is how long it will
+    /// be, as far as that is known.
+    fn message(&mut self, tag: u32, about: usize, body: impl FnOnce(&mut Self));
 }
 
 impl Writer for Vec<u8> {
@@ -25,7 +27,7 @@ impl Writer for Vec<u8> {
             self.push(value as u8);
             return;
         }
-        let mut bytes = [0; 10];
+        let mut bytes = [0; VARINT_BYTES_MAX];
         let mut len = 0;
         while value >= 0x80 {
             bytes[len] = value as u8 | 0x80;
@@ -33,7 +35,10 @@ impl Writer for Vec<u8> {
             len += 1;
         }
         bytes[len] = value as u8;
-        self.extend_from_slice(&bytes[..=len]);
+        // A copy of fixed size and a cut are cheaper than a copy of just the right size.
+        let start = self.len();
+        self.extend_from_slice(&bytes);
+        self.truncate(start + len + 1);
     }
 
     #[inline]
@@ -75,18 +80,52 @@ impl Writer for Vec<u8> {
     }
 
     #[inline]
-    fn message(&mut self, tag: u32, body: impl FnOnce(&mut Self)) {
+    fn message(&mut self, tag: u32, about: usize, body: impl FnOnce(&mut Self)) {
         key(self, tag, LENGTH_DELIMITED);
-        let start = self.len() + 1;
-        self.push(0);
+        let start = self.len();
+        let room = varint_bytes(about);
+        self.extend_from_slice(&[0; VARINT_BYTES_MAX]);
+        self.truncate(start + room);
         body(self);
-        let len = self.len() - start;
-        if len < 0x80 {
-            self[start - 1] = len as u8;
+        let len = self.len() - start - room;
+        if varint_bytes(len) == room {
+            write_length(&mut self[start..start + room], len);
         } else {
-            widen(self, start, len);
+            resize_length(self, start, room);
         }
     }
+}
+
+#[inline]
+fn varint_bytes(value: usize) -> usize {
+    (value | 1).ilog2() as usize / 7 + 1
+}
+
+/// Fills the bytes with a length that needs just as many.
+#[inline]
+fn write_length(bytes: &mut [u8], mut len: usize) {
+    for byte in bytes.iter_mut() {
+        *byte = len as u8 | 0x80;
+        len >>= 7;
+    }
+    if let Some(last) = bytes.last_mut() {
+        *last &= 0x7f;
+    }
+}
+
+/// The length needs another room than was left for it: moves the body. Rare enough to be cheaper
+/// than computing every length beforehand.
+#[cold]
+fn resize_length(buffer: &mut Vec<u8>, start: usize, room: usize) {
+    let body = start + room..buffer.len();
+    let len = body.len();
+    let needed = varint_bytes(len);
+    if needed > room {
+        buffer.resize(start + needed + len, 0);
+    }
+    buffer.copy_within(body, start + needed);
+    buffer.truncate(start + needed + len);
+    write_length(&mut buffer[start..start + needed], len);
 }
 
 #[inline]
@@ -99,19 +138,4 @@ fn present(buffer: &mut Vec<u8>, tag: u32, value: &[u8]) {
     key(buffer, tag, LENGTH_DELIMITED);
     buffer.varint(value.len() as u64);
     buffer.extend_from_slice(value);
-}
-
-/// Moves a body of 128 bytes or more up to make room for the rest of its length. Most messages are
-/// shorter, so this beats computing every length beforehand.
-#[cold]
-fn widen(buffer: &mut Vec<u8>, start: usize, len: usize) {
-    let end = buffer.len();
-    buffer.varint(len as u64);
-    let width = buffer.len() - end;
-    let mut length = [0; 10];
-    length[..width].copy_from_slice(&buffer[end..]);
-    // The bytes of the length just written are room enough, but for the one already there.
-    buffer.truncate(end + width - 1);
-    buffer.copy_within(start..end, start + width - 1);
-    buffer[start - 1..start - 1 + width].copy_from_slice(&length[..width]);
 }

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use crate::journal::OpenError;
 
+pub(crate) const FILE: &str = "lock";
+
 /// Held until dropped, or until the process ends however it ends.
 #[derive(Debug)]
 pub(crate) struct DirectoryLock {
@@ -14,7 +16,7 @@ pub(crate) struct DirectoryLock {
 
 impl DirectoryLock {
     pub(crate) fn take(dir: &Path) -> Result<DirectoryLock, OpenError> {
-        let path = dir.join("lock");
+        let path = dir.join(FILE);
         let mut file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?;
         match file.try_lock() {

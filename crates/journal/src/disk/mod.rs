@@ -15,6 +15,17 @@ pub(crate) fn sync_directory(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
+/// A journal may be begun only where nothing else is.
+pub(crate) fn refuse_unless_empty(dir: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(dir)? {
+        if entry?.file_name() != lock::FILE {
+            let text = "the directory is not empty; choose another";
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
+        }
+    }
+    Ok(())
+}
+
 pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

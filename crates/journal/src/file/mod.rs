@@ -23,7 +23,7 @@ use bellwether_core::model::{Epoch, Seq};
 
 use crate::chain::Head;
 use crate::disk::epoch::EpochFile;
-use crate::disk::is_full;
+use crate::disk::{is_full, refuse_unless_empty};
 use crate::disk::lock::DirectoryLock;
 use crate::disk::snapshots::SnapshotFiles;
 use crate::disk::witness::{Testimony, Witness};
@@ -31,7 +31,7 @@ use crate::journal::{
     AppendError, Journal, OpenError, ReadError, Reader, Records, TruncateError, check_position,
 };
 use crate::recorder::Recorder;
-use crate::snapshot::{SnapshotError, Snapshots};
+use crate::snapshot::{Snapshot, SnapshotError, Snapshots};
 use reader::FileReader;
 use segment::HEADER_BYTES;
 
@@ -110,6 +110,22 @@ impl FileJournal {
             options,
             _lock: lock,
         })
+    }
+
+    /// Begins a journal in an empty directory with this state, as if everything before it had been
+    /// truncated.
+    pub fn begin_at(dir: &Path, snapshot: &Snapshot, options: FileOptions) -> Result<(), OpenError> {
+        fs::create_dir_all(dir)?;
+        let _lock = DirectoryLock::take(dir)?;
+        refuse_unless_empty(dir)?;
+        SnapshotFiles::new(dir).save(snapshot).map_err(|error| match error {
+            SnapshotError::Full => OpenError::Full,
+            SnapshotError::Io(error) => OpenError::Io(error),
+            error @ SnapshotError::Damaged { .. } => OpenError::Io(std::io::Error::other(error)),
+        })?;
+        files::create(dir, snapshot.head, options.segment_bytes)?;
+        Witness::open(dir)?.note(snapshot.head);
+        Ok(())
     }
 
     /// Looks at the journal in the directory without changing it. A record that a running scheduler

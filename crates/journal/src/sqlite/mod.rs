@@ -17,13 +17,14 @@ use rusqlite::{Connection, params};
 
 use crate::chain::Head;
 use crate::disk::lock::DirectoryLock;
+use crate::disk::refuse_unless_empty;
 use crate::disk::snapshots::SnapshotFiles;
 use crate::disk::witness::{Testimony, Witness};
 use crate::journal::{
     AppendError, Journal, OpenError, ReadError, Reader, Records, TruncateError, check_position,
 };
 use crate::recorder::Recorder;
-use crate::snapshot::Snapshots;
+use crate::snapshot::{Snapshot, SnapshotError, Snapshots};
 use connection::Meta;
 use failure::{append_error, open_error};
 use reader::SqliteReader;
@@ -67,6 +68,29 @@ impl SqliteJournal {
         witness.note(head);
         let recorder = Recorder::new(head);
         Ok(SqliteJournal { epoch, recorder, witness, reader, dir: dir.to_owned(), _lock: lock })
+    }
+
+    /// Begins a journal in an empty directory with this state, as if everything before it had been
+    /// truncated.
+    pub fn begin_at(
+        dir: &Path,
+        snapshot: &Snapshot,
+        options: SqliteOptions,
+    ) -> Result<(), OpenError> {
+        fs::create_dir_all(dir)?;
+        let _lock = DirectoryLock::take(dir)?;
+        refuse_unless_empty(dir)?;
+        SnapshotFiles::new(dir).save(snapshot).map_err(|error| match error {
+            SnapshotError::Full => OpenError::Full,
+            SnapshotError::Io(error) => OpenError::Io(error),
+            error @ SnapshotError::Damaged { .. } => OpenError::Io(std::io::Error::other(error)),
+        })?;
+        let meta = Meta { epoch: Epoch(0), base: snapshot.head };
+        connection::open(dir, options)
+            .and_then(|connection| connection::write_meta(&connection, &meta))
+            .map_err(|error| open_error(snapshot.head.seq, error))?;
+        Witness::open(dir)?.note(snapshot.head);
+        Ok(())
     }
 
     /// Looks at the journal in the directory without changing it, whether or not a scheduler runs
