@@ -105,6 +105,8 @@ impl Engine {
                 self.has(Defect::IgnoreHedgeBudget) && job.spec.guarantee != Guarantee::AtMostOnce;
         }
         allowed &= job.offers().len() < OFFERS_MAX && !self.state.paused.contains(job.spec.kind());
+        // The other offer may have failed meanwhile; what it left is the last this job gets.
+        allowed &= job.failures <= job.spec.retry && job.crashes < self.state.config.max_crashes;
         if !allowed {
             return;
         }
