@@ -12,9 +12,10 @@ pub(crate) enum Happening {
         to: Asker,
         result: Box<Result<Answer, Rejection>>,
     },
-    /// A released effect reaches its worker.
+    /// A released effect reaches its worker, if that is still the process it was sent to.
     Delivered {
         worker: usize,
+        instance: u64,
         message: ToWorker,
     },
     /// The disk has done, or failed, what the scheduler asked for.

@@ -218,9 +218,7 @@ impl Ledger {
     }
 
     fn started(&mut self, job: JobNo, token: Token) {
-        let Some(record) = self.job_mut(job) else {
-            return;
-        };
+        let Some(record) = self.job_mut(job) else { return };
         if let Some(attempt) = record.attempts.iter_mut().find(|a| a.token == token) {
             attempt.started = true;
         }
@@ -228,9 +226,7 @@ impl Ledger {
 
     fn attempt_failed(&mut self, job: JobNo, token: Token, cause: FailureCause) {
         self.close(job, token);
-        let Some(record) = self.job_mut(job) else {
-            return;
-        };
+        let Some(record) = self.job_mut(job) else { return };
         match cause {
             FailureCause::Failed
             | FailureCause::TimedOut
@@ -243,21 +239,15 @@ impl Ledger {
     }
 
     fn close(&mut self, job: JobNo, token: Token) {
-        let Some(record) = self.job_mut(job) else {
-            return;
-        };
+        let Some(record) = self.job_mut(job) else { return };
         record.closing.retain(|closing| *closing != token);
-        let Some(position) = record.attempts.iter().position(|a| a.token == token) else {
-            return;
-        };
+        let Some(position) = record.attempts.iter().position(|a| a.token == token) else { return };
         let worker = record.attempts.swap_remove(position).worker;
         self.worker_mut(worker, |w| w.open.retain(|(_, open)| *open != token));
     }
 
     fn ended(&mut self, job: JobNo, ending: Ending) {
-        let Some(record) = self.job_mut(job) else {
-            return;
-        };
+        let Some(record) = self.job_mut(job) else { return };
         let was_open = record.ending.is_none();
         record.ending = Some(ending);
         record.ended_once = true;
@@ -270,9 +260,7 @@ impl Ledger {
     }
 
     fn reopened(&mut self, job: JobNo) {
-        let Some(record) = self.job_mut(job) else {
-            return;
-        };
+        let Some(record) = self.job_mut(job) else { return };
         let was_ended = record.ending.take().is_some();
         record.closing.clear();
         record.failures = 0;

@@ -130,14 +130,17 @@ impl World {
                     worker.answered(stage, about, &result);
                 }
             }
-            Happening::Delivered { worker, message } => {
+            Happening::Delivered { worker, instance, message } => {
                 let Some(worker) = awake(&mut self.fleet[worker], || Happening::Delivered {
                     worker,
+                    instance,
                     message: message.clone(),
                 }) else {
                     return;
                 };
-                worker.receive(stage, message);
+                if worker.spec.instance == instance {
+                    worker.receive(stage, message);
+                }
             }
             Happening::AppendEnds { incarnation } => {
                 self.scheduler.append_ends(stage, incarnation);
@@ -178,9 +181,7 @@ impl World {
             _ => {}
         }
         let happening = || Happening::Worker { worker: index, instance, due };
-        let Some(worker) = awake(&mut self.fleet[index], happening) else {
-            return;
-        };
+        let Some(worker) = awake(&mut self.fleet[index], happening) else { return };
         if worker.spec.instance == instance {
             worker.due(stage, due);
         }
@@ -188,9 +189,7 @@ impl World {
 
     /// A stopped worker goes on as if no time had passed: first with what it missed.
     fn resume(&mut self, index: usize) {
-        let Some(missed) = self.fleet[index].missed.take() else {
-            return;
-        };
+        let Some(missed) = self.fleet[index].missed.take() else { return };
         let id = &self.fleet[index].spec.id;
         self.stage.note(|| format!("{id} goes on"));
         for happening in missed {

@@ -73,9 +73,7 @@ impl Clients {
     }
 
     fn cancel(&mut self, stage: &mut Stage) {
-        let Some(job) = self.some_job(stage) else {
-            return;
-        };
+        let Some(job) = self.some_job(stage) else { return };
         let running =
             stage.court.ledger().job_named(&job).is_some_and(|(_, job)| !job.attempts.is_empty());
         if running {
@@ -86,13 +84,9 @@ impl Clients {
 
     /// Pins a job to a worker that is able to run it: another would leave it waiting for ever.
     fn pin(&mut self, stage: &mut Stage) {
-        let Some(job) = self.some_job(stage) else {
-            return;
-        };
+        let Some(job) = self.some_job(stage) else { return };
         let worker = stage.random.index(self.fleet.len());
-        let Some((_, record)) = stage.court.ledger().job_named(&job) else {
-            return;
-        };
+        let Some((_, record)) = stage.court.ledger().job_named(&job) else { return };
         if record.spec.escalation.is_some() || !is_able(&self.fleet[worker], &record.spec) {
             return;
         }
@@ -142,12 +136,8 @@ impl Clients {
 
     /// Pauses the type of a job that has not ended, so that it matters.
     fn pause(&mut self, stage: &mut Stage) {
-        let Some(job) = self.some_job(stage) else {
-            return;
-        };
-        let Some((_, record)) = stage.court.ledger().job_named(&job) else {
-            return;
-        };
+        let Some(job) = self.some_job(stage) else { return };
+        let Some((_, record)) = stage.court.ledger().job_named(&job) else { return };
         let kind = record.spec.kind().clone();
         stage.count("type_paused");
         self.ask(stage, Command::Pause { kind }, false);

@@ -60,7 +60,9 @@ fn due(engine: &Engine, state: &JobState) -> Option<Timestamp> {
         JobState::Active(attempts) => attempts
             .iter()
             .map(|attempt| match attempt.phase {
-                Phase::Offered { since, .. } => since + engine.state().config().unreachable_after,
+                Phase::Offered { since, quiet_at } => {
+                    quiet_at.max(since + engine.state().config().unreachable_after)
+                }
                 running @ Phase::Running { .. } => running.deadline(),
             })
             .min(),

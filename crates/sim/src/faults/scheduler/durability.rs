@@ -17,9 +17,7 @@ const INSPECTED_EVERY: u64 = 200;
 impl Scheduler {
     /// Hands what was decided to the disk, unless it is still busy with the batch before.
     pub(super) fn flush(&mut self, stage: &mut Stage) {
-        let Some(process) = &mut self.process else {
-            return;
-        };
+        let Some(process) = &mut self.process else { return };
         if process.appending.is_some() {
             return;
         }
@@ -49,12 +47,8 @@ impl Scheduler {
         else {
             return;
         };
-        let Some(batch) = process.appending.take() else {
-            return;
-        };
-        let Some(last) = batch.last().map(|entry| entry.seq) else {
-            return;
-        };
+        let Some(batch) = process.appending.take() else { return };
+        let Some(last) = batch.last().map(|entry| entry.seq) else { return };
         if stage.random.chance(stage.weather.append_fails) {
             self.fail_append(stage, &batch);
             return;
@@ -106,9 +100,7 @@ impl Scheduler {
     }
 
     pub(super) fn release(&mut self, stage: &mut Stage, durable: Seq) {
-        let Some(process) = &mut self.process else {
-            return;
-        };
+        let Some(process) = &mut self.process else { return };
         process.durable = durable;
         process.engine.durable(durable);
         if let Some(twin) = &mut process.twin {
@@ -118,9 +110,7 @@ impl Scheduler {
         if self.crashes(stage, Moment::Durable) {
             return;
         }
-        let Some(process) = &mut self.process else {
-            return;
-        };
+        let Some(process) = &mut self.process else { return };
         for effect in process.engine.take_effects() {
             stage.see(Seen::Released { effect: &effect });
             self.carry_out(stage, effect);
@@ -134,13 +124,9 @@ impl Scheduler {
 
     /// Tells those whose answers have become durable.
     pub(super) fn answer(&mut self, stage: &mut Stage) {
-        let Some(process) = &mut self.process else {
-            return;
-        };
+        let Some(process) = &mut self.process else { return };
         while process.answers.front().is_some_and(|waiting| waiting.seq <= process.durable) {
-            let Some(waiting) = process.answers.pop_front() else {
-                return;
-            };
+            let Some(waiting) = process.answers.pop_front() else { return };
             tell(stage, waiting);
         }
     }
@@ -157,21 +143,17 @@ impl Scheduler {
             Effect::Ended { .. } => return,
         };
         let id = stage.court.ledger().worker(number).map(|worker| worker.spec.id.clone());
-        let Some(worker) = id.as_ref().and_then(plan::worker_index) else {
-            return;
-        };
-        let connected = self.process.as_ref().is_some_and(|process| process.connected[worker]);
-        if connected {
-            let happening = Happening::Delivered { worker, message };
+        let Some(worker) = id.as_ref().and_then(plan::worker_index) else { return };
+        let process = self.process.as_ref();
+        if let Some(instance) = process.and_then(|process| process.connected[worker]) {
+            let happening = Happening::Delivered { worker, instance, message };
             stage.send(Place::Scheduler, Place::Worker(worker), happening);
         }
     }
 
     /// A quiet engine is shown each time, and now and then with everything that it knows.
     fn show_if_quiet(&mut self, stage: &mut Stage) {
-        let Some(engine) = self.engine().filter(|_| self.is_quiet()) else {
-            return;
-        };
+        let Some(engine) = self.engine().filter(|_| self.is_quiet()) else { return };
         stage.see(Seen::Quiet { engine });
         if stage.step >= self.inspected + INSPECTED_EVERY {
             self.inspect(stage);

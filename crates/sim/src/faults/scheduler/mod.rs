@@ -48,7 +48,8 @@ struct Process {
     appending: Option<Vec<Entry>>,
     durable: Seq,
     wakes_at: Option<u64>,
-    connected: Vec<bool>,
+    /// The process behind each worker's connection.
+    connected: Vec<Option<u64>>,
     snapshot_at: Seq,
 }
 
@@ -123,11 +124,9 @@ impl Scheduler {
 
     pub(crate) fn receive(&mut self, stage: &mut Stage, letter: Letter) {
         let now = self.clock(stage);
-        let Some(process) = &mut self.process else {
-            return;
-        };
-        if let Asker::Worker { worker, about: About::Registration { .. }, .. } = letter.from {
-            process.connected[worker] = true;
+        let Some(process) = &mut self.process else { return };
+        if let Asker::Worker { worker, instance, about: About::Registration { .. } } = letter.from {
+            process.connected[worker] = Some(instance);
         }
         self.handle(stage, now, letter);
     }
@@ -147,9 +146,7 @@ impl Scheduler {
     }
 
     fn handle(&mut self, stage: &mut Stage, now: Timestamp, letter: Letter) {
-        let Some(process) = &mut self.process else {
-            return;
-        };
+        let Some(process) = &mut self.process else { return };
         let held_before = named_and_held(&process.engine, &letter.command);
         self.clock_max = self.clock_max.max(now);
         let handled = process.engine.handle(now, letter.command.clone());
@@ -184,12 +181,8 @@ impl Scheduler {
     fn set_timer(&mut self, stage: &mut Stage) {
         let clock = self.clock(stage);
         let incarnation = self.incarnation;
-        let Some(process) = &mut self.process else {
-            return;
-        };
-        let Some(deadline) = process.engine.next_deadline() else {
-            return;
-        };
+        let Some(process) = &mut self.process else { return };
+        let Some(deadline) = process.engine.next_deadline() else { return };
         let at = stage.now + deadline.since(clock).0;
         if process.wakes_at.is_none_or(|wakes_at| at < wakes_at) {
             process.wakes_at = Some(at);

@@ -39,9 +39,7 @@ impl Moment {
 
 impl Scheduler {
     pub(super) fn keep_snapshot(&mut self, stage: &mut Stage) {
-        let Some(process) = &mut self.process else {
-            return;
-        };
+        let Some(process) = &mut self.process else { return };
         let last = process.engine.last_seq();
         if last.0 < process.snapshot_at.0 + self.snapshot_every {
             return;
@@ -71,9 +69,7 @@ impl Scheduler {
 
     /// The process is gone. What it was writing may have been written, or half of it.
     pub(super) fn die(&mut self, stage: &mut Stage) {
-        let Some(process) = self.process.take() else {
-            return;
-        };
+        let Some(process) = self.process.take() else { return };
         self.incarnation += 1;
         if let Some(batch) = process.appending {
             match stage.random.below(3) {
@@ -124,7 +120,7 @@ impl Scheduler {
             appending: None,
             durable,
             wakes_at: None,
-            connected: vec![false; stage.cut.len()],
+            connected: vec![None; stage.cut.len()],
             snapshot_at: durable,
         });
         self.set_timer(stage);

@@ -36,9 +36,7 @@ impl SimWorker {
     }
 
     pub(super) fn granted(&mut self, stage: &mut Stage, attempt: HeldAttempt) {
-        let Some(held) = self.held_mut(attempt.token) else {
-            return;
-        };
+        let Some(held) = self.held_mut(attempt.token) else { return };
         if held.phase == HeldPhase::Claiming {
             held.phase = HeldPhase::Queued;
             held.unanswered = None;
@@ -85,9 +83,7 @@ impl SimWorker {
                 return;
             }
             let next = self.held.iter().find(|held| held.phase == HeldPhase::Queued);
-            let Some(token) = next.map(|held| held.attempt.token) else {
-                return;
-            };
+            let Some(token) = next.map(|held| held.attempt.token) else { return };
             self.begin(stage, token);
         }
     }
@@ -109,12 +105,8 @@ impl SimWorker {
     }
 
     pub(super) fn model_ready(&mut self, stage: &mut Stage, token: Token) {
-        let Some(held) = self.held_mut(token) else {
-            return;
-        };
-        let Some(model) = held.load_model.take() else {
-            return;
-        };
+        let Some(held) = self.held_mut(token) else { return };
+        let Some(model) = held.load_model.take() else { return };
         let mut models = self.spec.models.to_vec();
         models.push(model.clone());
         models.sort();
@@ -130,9 +122,7 @@ impl SimWorker {
     }
 
     pub(super) fn run(&mut self, stage: &mut Stage, token: Token) {
-        let Some(held) = self.held_mut(token) else {
-            return;
-        };
+        let Some(held) = self.held_mut(token) else { return };
         held.phase = HeldPhase::Running;
         let attempt = held.attempt;
         let program = Program::from_payload(&held.spec.payload);
@@ -162,16 +152,12 @@ impl SimWorker {
 
     pub(super) fn job_ends(&mut self, stage: &mut Stage, token: Token) {
         let gray = self.gray;
-        let Some(held) = self.held_mut(token) else {
-            return;
-        };
+        let Some(held) = self.held_mut(token) else { return };
         if gray || held.phase != HeldPhase::Running {
             return;
         }
         let attempt = held.attempt;
-        let Some(program) = Program::from_payload(&held.spec.payload) else {
-            return;
-        };
+        let Some(program) = Program::from_payload(&held.spec.payload) else { return };
         if program.temper == Temper::Poison {
             stage.count("worker_killed_by_poison");
             self.kill(stage);
@@ -202,9 +188,7 @@ impl SimWorker {
         kind: ReportKind,
         result: &Result<Answer, Rejection>,
     ) {
-        let Some(held) = self.held_mut(attempt.token) else {
-            return;
-        };
+        let Some(held) = self.held_mut(attempt.token) else { return };
         match result {
             Err(_) => self.drop_attempt(attempt.token),
             Ok(_) if kind == ReportKind::End => self.drop_attempt(attempt.token),

@@ -195,9 +195,7 @@ impl SimWorker {
     ) {
         let current =
             matches!(self.link, Link::Registering { connection: c, .. } if c == connection);
-        let Ok(Answer::Registered { unknown, .. }) = result else {
-            return;
-        };
+        let Ok(Answer::Registered { unknown, .. }) = result else { return };
         for attempt in unknown {
             self.drop_attempt(attempt.token);
         }
@@ -269,9 +267,7 @@ impl SimWorker {
     /// Says something that must be answered.
     fn say(&mut self, stage: &mut Stage, token: Token, report: Report) {
         let now = stage.now;
-        let Some(held) = self.held_mut(token) else {
-            return;
-        };
+        let Some(held) = self.held_mut(token) else { return };
         held.unanswered = Some((report.clone(), now));
         let attempt = held.attempt;
         self.send_report(stage, attempt, report);
