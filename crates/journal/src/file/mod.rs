@@ -23,10 +23,10 @@ use bellwether_core::model::{Epoch, Seq};
 
 use crate::chain::Head;
 use crate::disk::epoch::EpochFile;
-use crate::disk::{is_full, refuse_unless_empty};
 use crate::disk::lock::DirectoryLock;
 use crate::disk::snapshots::SnapshotFiles;
 use crate::disk::witness::{Testimony, Witness};
+use crate::disk::{is_full, refuse_unless_empty};
 use crate::journal::{
     AppendError, Journal, OpenError, ReadError, Reader, Records, TruncateError, check_position,
 };
@@ -114,7 +114,11 @@ impl FileJournal {
 
     /// Begins a journal in an empty directory with this state, as if everything before it had been
     /// truncated.
-    pub fn begin_at(dir: &Path, snapshot: &Snapshot, options: FileOptions) -> Result<(), OpenError> {
+    pub fn begin_at(
+        dir: &Path,
+        snapshot: &Snapshot,
+        options: FileOptions,
+    ) -> Result<(), OpenError> {
         fs::create_dir_all(dir)?;
         let _lock = DirectoryLock::take(dir)?;
         refuse_unless_empty(dir)?;
