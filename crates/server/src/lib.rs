@@ -7,13 +7,19 @@
 
 mod clock;
 pub mod config;
+mod descriptors;
 pub mod fatal;
-mod feed;
 mod grpc;
+mod history;
+mod http;
+mod listener;
 mod metrics;
+pub mod registry;
 mod scheduler;
+pub mod security;
 pub mod server;
 mod space;
 
 pub use config::ServerConfig;
+pub use scheduler::RecoverError;
 pub use server::{Server, StartError};

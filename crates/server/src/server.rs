@@ -1,36 +1,68 @@
 //! A server from start to shutdown.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc;
+use std::time::Duration;
 
+use bellwether_journal::file::FileOptions;
 use bellwether_journal::sqlite::SqliteOptions;
-use bellwether_journal::{Journal as _, OpenError, SqliteJournal};
+use bellwether_journal::{FileJournal, Journal, OpenError, ReadError, SqliteJournal};
+use bellwether_wire::FILE_DESCRIPTOR_SET;
 use bellwether_wire::v1::scheduler_server::SchedulerServer;
 use bellwether_wire::v1::worker_link_server::WorkerLinkServer;
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
-use tonic::transport::server::TcpIncoming;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic_health::ServingStatus;
 
-use crate::clock;
-use crate::config::ServerConfig;
-use crate::feed::Feed;
+use crate::config::{JournalKind, Limits, ServerConfig};
 use crate::grpc::{JobIds, SchedulerService, WorkerLinkService};
+use crate::history::History;
+use crate::http::{self, HttpState};
 use crate::metrics::Metrics;
+use crate::registry::{self, RegistryError};
 use crate::scheduler::{Handle, Loop, Parts, RecoverError, recover};
+use crate::security::authorize::Door;
+use crate::security::tls::{TlsError, acceptor};
+use crate::security::tokens::{Tokens, TokensError};
+use crate::security::{Exposed, check_exposure};
 use crate::space::SpaceProbe;
+use crate::{clock, descriptors, listener};
+
+/// How long open calls may take to end when the server shuts down.
+const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(2);
+/// Windows large enough that a batch never waits for an update of them.
+const STREAM_WINDOW_BYTES: u32 = 4 << 20;
+const CONNECTION_WINDOW_BYTES: u32 = 8 << 20;
+/// A peer that is gone without a word is noticed after both.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
+const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     #[error(transparent)]
+    Exposed(#[from] Exposed),
+    #[error(transparent)]
+    Tokens(#[from] TokensError),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    #[error(transparent)]
     Journal(#[from] OpenError),
     #[error(transparent)]
     Recover(#[from] RecoverError),
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
     #[error("failed to listen on {address}: {source}")]
     Bind { address: SocketAddr, source: std::io::Error },
     #[error("failed to start a thread: {0}")]
     Thread(std::io::Error),
+    #[error("the schema for reflection is damaged: {0}")]
+    Reflection(#[from] tonic_reflection::server::Error),
 }
 
 #[derive(Debug)]
@@ -39,42 +71,61 @@ pub struct Server {
     grpc_address: SocketAddr,
     http_address: SocketAddr,
     stop_serving: oneshot::Sender<()>,
-    serving: JoinHandle<Result<(), tonic::transport::Error>>,
+    grpc: JoinHandle<Result<(), tonic::transport::Error>>,
+    http: JoinHandle<()>,
+    health: tonic_health::server::HealthReporter,
 }
 
 impl Server {
     /// Recovers the state from the data directory, and serves.
     pub async fn start(config: ServerConfig) -> Result<Server, StartError> {
-        let bind = |address| async move {
-            let bound = TcpListener::bind(address).await;
-            bound.map_err(|source| StartError::Bind { address, source })
-        };
-        let grpc = bind(config.grpc).await?;
-        let http = bind(config.http).await?;
-        let address_of = |listener: &TcpListener, address| {
-            listener.local_addr().map_err(|source| StartError::Bind { address, source })
-        };
-        let grpc_address = address_of(&grpc, config.grpc)?;
-        let http_address = address_of(&http, config.http)?;
-        let (handle, ids) = start_loop(&config)?;
+        check_exposure(&config)?;
+        descriptors::raise_limit();
+        let door = Door::new(config.tokens.as_deref().map(Tokens::load).transpose()?);
+        let tls = |protocol| config.tls.as_ref().map(|files| acceptor(files, protocol)).transpose();
+        let (grpc_tls, http_tls) = (tls("h2")?, tls("http/1.1")?);
+        let (grpc_listener, grpc_address) = bind(config.grpc).await?;
+        let (http_listener, http_address) = bind(config.http).await?;
+        let connections_max = config.limits.connections_max;
 
-        let (stop_serving, stopped) = oneshot::channel::<()>();
+        let metrics = Arc::new(Metrics::new());
+        let started = tokio::task::spawn_blocking({
+            let (config, metrics) = (config.clone(), metrics.clone());
+            move || start_loop(&config, metrics)
+        });
+        let service = started.await.map_err(|panic| StartError::Thread(panic.into()))??;
+        let handle = service.handle.clone();
+
+        let (health, health_service) = tonic_health::server::health_reporter();
+        health.set_service_status("", ServingStatus::Serving).await;
+        health.set_serving::<SchedulerServer<SchedulerService>>().await;
+        health.set_serving::<WorkerLinkServer<WorkerLinkService>>().await;
+        let reflection = tonic_reflection::server::Builder::configure()
+            .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
+            .build_v1()?;
         let message_bytes_max = config.limits.message_bytes_max;
-        let scheduler = SchedulerServer::new(SchedulerService::new(handle.clone(), ids))
-            .max_decoding_message_size(message_bytes_max);
+        let scheduler = SchedulerServer::new(service).max_decoding_message_size(message_bytes_max);
         let workers = WorkerLinkServer::new(WorkerLinkService::new(handle.clone()))
             .max_decoding_message_size(message_bytes_max);
-        let router = tonic::transport::Server::builder()
-            .initial_stream_window_size(4 << 20)
-            .initial_connection_window_size(8 << 20)
+        let router = builder(config.limits)
+            .layer(door.clone())
             .add_service(scheduler)
-            .add_service(workers);
-        let incoming = TcpIncoming::from(grpc).with_nodelay(Some(true));
-        let serving = tokio::spawn(router.serve_with_incoming_shutdown(incoming, async {
-            // Dropped or sent: both mean that it is over.
+            .add_service(workers)
+            .add_service(health_service)
+            .add_service(reflection);
+
+        let (stop_serving, stopped) = oneshot::channel::<()>();
+        let incoming = listener::connections(grpc_listener, grpc_tls, connections_max);
+        let incoming = ReceiverStream::new(incoming);
+        let grpc = tokio::spawn(router.serve_with_incoming_shutdown(incoming, async {
+            // Sent or dropped: both mean that it is over.
             drop(stopped.await);
         }));
-        Ok(Server { handle, grpc_address, http_address, stop_serving, serving })
+        let metrics = config.telemetry.then_some(metrics);
+        let router = http::router(HttpState { handle: handle.clone(), metrics, door });
+        let incoming = listener::connections(http_listener, http_tls, connections_max);
+        let http = tokio::spawn(http::serve(incoming, router));
+        Ok(Server { handle, grpc_address, http_address, stop_serving, grpc, http, health })
     }
 
     pub fn grpc_address(&self) -> SocketAddr {
@@ -88,43 +139,74 @@ impl Server {
     /// Takes nothing more, makes everything durable, saves the state and sends workers away; what
     /// they run goes on.
     pub async fn shutdown(self) {
+        self.health.set_service_status("", ServingStatus::NotServing).await;
         self.handle.stop().await;
         if self.stop_serving.send(()).is_err() {
             tracing::debug!("serving has ended before");
         }
-        // Connections that do not end by themselves are dropped with the task.
-        let abort = self.serving.abort_handle();
-        if tokio::time::timeout(std::time::Duration::from_secs(2), self.serving).await.is_err() {
+        self.http.abort();
+        // Calls that do not end by themselves are dropped with the task.
+        let abort = self.grpc.abort_handle();
+        if tokio::time::timeout(SHUTDOWN_PATIENCE, self.grpc).await.is_err() {
             abort.abort();
         }
     }
 }
 
-fn start_loop(config: &ServerConfig) -> Result<(Handle, JobIds), StartError> {
-    let journal = SqliteJournal::open(&config.data_dir, SqliteOptions::default())?;
-    let engine = recover(&journal)?;
+async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
+    let failed = |source| StartError::Bind { address, source };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok((listener, address))
+}
+
+fn builder(limits: Limits) -> tonic::transport::Server {
+    tonic::transport::Server::builder()
+        .initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .max_concurrent_streams(limits.streams_max)
+        .http2_keepalive_interval(Some(KEEP_ALIVE_INTERVAL))
+        .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT))
+        .timeout(limits.call_timeout)
+}
+
+fn open_journal(kind: JournalKind, dir: &Path) -> Result<Box<dyn Journal>, OpenError> {
+    Ok(match kind {
+        JournalKind::File => Box::new(FileJournal::open(dir, FileOptions::default())?),
+        JournalKind::Sqlite => Box::new(SqliteJournal::open(dir, SqliteOptions::default())?),
+    })
+}
+
+fn start_loop(
+    config: &ServerConfig,
+    metrics: Arc<Metrics>,
+) -> Result<SchedulerService, StartError> {
+    let journal = open_journal(config.journal, &config.data_dir)?;
+    let engine = recover(journal.as_ref())?;
+    let history = History::new(journal.reader()?);
+    let (registry, feed) =
+        registry::start(&config.data_dir, journal.reader()?, journal.head(), config.history)?;
     let (sender, inbox) = mpsc::channel();
     let (durable, position) = watch::channel(journal.head().seq);
     let handle = Handle::new(sender.clone(), position);
     let salt = u32::try_from(clock::now().0 % 0xffff).unwrap_or(0);
     let ids = JobIds::new(journal.epoch(), salt);
-    let space = SpaceProbe::new(&config.data_dir);
-    let (scheduling, snapshot_every) = (config.scheduling.clone(), config.snapshot_every);
-    let running = Loop::new(Parts {
-        journal: Box::new(journal),
+    let parts = Parts {
+        journal,
         engine,
-        config: scheduling,
-        snapshot_every,
+        config: config.scheduling.clone(),
+        snapshot_every: config.snapshot_every,
         inbox,
         sender,
         durable,
-        feed: Feed::default(),
-        space,
-        metrics: Arc::new(Metrics::new()),
-    })?;
+        feed,
+        space: SpaceProbe::new(&config.data_dir),
+        metrics,
+    };
+    let running = Loop::new(parts)?;
     std::thread::Builder::new()
         .name("scheduler".to_owned())
         .spawn(move || running.run())
         .map_err(StartError::Thread)?;
-    Ok((handle, ids))
+    Ok(SchedulerService { handle, ids, registry, history })
 }

@@ -36,6 +36,8 @@ pub struct ServerConfig {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JournalKind {
+    /// Plain files, made for this.
+    File,
     Sqlite,
 }
 

@@ -166,8 +166,9 @@ settings! {
 
 fn journal(text: &str) -> Parsed<JournalKind> {
     match text {
+        "file" => Ok(JournalKind::File),
         "sqlite" => Ok(JournalKind::Sqlite),
-        _ => Err("sqlite"),
+        _ => Err("file or sqlite"),
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn state_to_wire(state: &JobState) -> v1::JobState {
     }
 }
 
-pub(super) fn job_view(no: JobNo, job: &Job, run: Option<&RunId>) -> v1::Job {
+fn job_view(no: JobNo, job: &Job, run: Option<&RunId>) -> v1::Job {
     let result_hash = match &job.state {
         JobState::Completed { result_hash, .. } => result_hash.to_vec().into(),
         _ => bytes::Bytes::new(),
@@ -42,32 +42,6 @@ pub(super) fn job_view(no: JobNo, job: &Job, run: Option<&RunId>) -> v1::Job {
         crashes: job.crashes,
         result_hash,
         position: job.last.0,
-        ..Default::default()
-    }
-}
-
-pub(super) fn job_in_state(state: &State, id: &str) -> Option<v1::Job> {
-    let no = state.job_no(id)?;
-    let job = state.job(no)?;
-    let run = job.run.and_then(|run| state.run(run)).map(|run| &run.id);
-    let mut view = job_view(no, job, run);
-    view.attempts = job.offers().iter().map(|attempt| attempt_view(state, attempt)).collect();
-    Some(view)
-}
-
-fn attempt_view(state: &State, attempt: &Attempt) -> v1::AttemptView {
-    let worker = state.worker(attempt.worker).map(|worker| worker.id().to_string());
-    let (name, started_at) = match attempt.phase {
-        Phase::Offered { .. } => ("offered", 0),
-        Phase::Running { since, .. } => ("running", since.0),
-    };
-    v1::AttemptView {
-        token: attempt.token.0,
-        worker: worker.unwrap_or_default(),
-        state: name.to_owned(),
-        hedge: attempt.hedge,
-        offered_at: attempt.offered_at.0,
-        started_at,
         ..Default::default()
     }
 }

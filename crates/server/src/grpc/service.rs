@@ -11,21 +11,29 @@ use bellwether_wire::{Malformed, v1};
 use tokio_stream::Stream;
 use tonic::{Code, Request, Response, Status, Streaming};
 
-use super::job_view::{job_in_state, worker_views};
-use super::status::{malformed, refused, unavailable};
-use super::submit::{self, JobIds};
-use super::{status_view, wait};
+use super::events::watch_events;
+use super::job_view::worker_views;
+use super::status::{lookup_failed, malformed, refused, unavailable};
+use super::submit::{self, JobIds, Submitter};
+use super::{jobs, status_view, wait};
+use crate::history::History;
+use crate::registry::Registry;
 use crate::scheduler::Handle;
+
+const SNAPSHOT_CHUNK_BYTES: usize = 1 << 20;
 
 #[derive(Debug, Clone)]
 pub(crate) struct SchedulerService {
-    handle: Handle,
-    ids: JobIds,
+    pub(crate) handle: Handle,
+    pub(crate) ids: JobIds,
+    pub(crate) registry: Registry,
+    pub(crate) history: History,
 }
 
 impl SchedulerService {
-    pub(crate) fn new(handle: Handle, ids: JobIds) -> SchedulerService {
-        SchedulerService { handle, ids }
+    fn submitter(&self) -> Submitter {
+        let (handle, ids) = (self.handle.clone(), self.ids.clone());
+        Submitter { handle, ids, registry: self.registry.clone() }
     }
 
     /// One command for each id, all in one go; what is refused is named.
@@ -78,8 +86,7 @@ impl Scheduler for SchedulerService {
         &self,
         request: Request<v1::SubmitRequest>,
     ) -> Result<Response<v1::SubmitResponse>, Status> {
-        let request = submit::Request::read(request.into_inner(), &self.ids);
-        let response = submit::submit(&self.handle, request).await;
+        let response = submit::submit(&self.submitter(), request.into_inner()).await;
         response.map(Response::new).map_err(unavailable)
     }
 
@@ -87,27 +94,24 @@ impl Scheduler for SchedulerService {
         &self,
         request: Request<Streaming<v1::SubmitRequest>>,
     ) -> Result<Response<Self::SubmitStreamStream>, Status> {
-        let (handle, ids) = (self.handle.clone(), self.ids.clone());
-        Ok(Response::new(submit::submit_stream(handle, ids, request.into_inner())))
+        Ok(Response::new(submit::submit_stream(self.submitter(), request.into_inner())))
     }
 
     async fn get_job(
         &self,
         request: Request<v1::GetJobRequest>,
     ) -> Result<Response<v1::Job>, Status> {
-        let id = request.into_inner().id;
-        let asked = id.clone();
-        let seen = self.handle.ask(move |view| job_in_state(view.state, &asked)).await;
-        let job = seen.map_err(unavailable)?;
-        let missing = || refused(Code::NotFound, "unknown_job", format!("job {id} is not known"));
-        Ok(Response::new(job.ok_or_else(missing)?))
+        let v1::GetJobRequest { id, position } = request.into_inner();
+        let job = jobs::job(&self.handle, &self.registry, id, Seq(position)).await?;
+        Ok(Response::new(job))
     }
 
     async fn list_jobs(
         &self,
-        _request: Request<v1::ListJobsRequest>,
+        request: Request<v1::ListJobsRequest>,
     ) -> Result<Response<v1::ListJobsResponse>, Status> {
-        Err(Status::unimplemented("the registry is not there yet"))
+        let found = jobs::list(&self.handle, &self.registry, request.into_inner()).await?;
+        Ok(Response::new(found))
     }
 
     async fn wait_jobs(
@@ -115,7 +119,7 @@ impl Scheduler for SchedulerService {
         request: Request<v1::WaitJobsRequest>,
     ) -> Result<Response<Self::WaitJobsStream>, Status> {
         let v1::WaitJobsRequest { ids, progress } = request.into_inner();
-        let answers = wait::wait_jobs(self.handle.clone(), ids, progress).await?;
+        let answers = wait::wait_jobs(&self.handle, &self.registry, ids, progress).await?;
         Ok(Response::new(answers))
     }
 
@@ -180,14 +184,18 @@ impl Scheduler for SchedulerService {
         _request: Request<v1::StatusRequest>,
     ) -> Result<Response<v1::StatusResponse>, Status> {
         let seen = self.handle.ask(status_view::status).await;
-        Ok(Response::new(seen.map_err(unavailable)?))
+        let mut status = seen.map_err(unavailable)?;
+        status_view::add_ended(&mut status, self.registry.counts().await.map_err(lookup_failed)?);
+        Ok(Response::new(status))
     }
 
     async fn watch_events(
         &self,
-        _request: Request<v1::WatchEventsRequest>,
+        request: Request<v1::WatchEventsRequest>,
     ) -> Result<Response<Self::WatchEventsStream>, Status> {
-        Err(Status::unimplemented("events are not there yet"))
+        let (history, registry) = (self.history.clone(), self.registry.clone());
+        let events = watch_events(&self.handle, history, registry, request.into_inner());
+        Ok(Response::new(events))
     }
 
     async fn get_config(
@@ -225,6 +233,17 @@ impl Scheduler for SchedulerService {
         &self,
         _request: Request<v1::SnapshotRequest>,
     ) -> Result<Response<Self::SnapshotStream>, Status> {
-        Err(Status::unimplemented("snapshots are not there yet"))
+        let snapshot = self.handle.snapshot().await.map_err(unavailable)?;
+        let seq = snapshot.head.seq.0;
+        let chain = bytes::Bytes::copy_from_slice(&snapshot.head.chain.0);
+        let chunks: Vec<_> = (0..snapshot.bytes.len().max(1))
+            .step_by(SNAPSHOT_CHUNK_BYTES)
+            .map(|start| {
+                let end = snapshot.bytes.len().min(start + SNAPSHOT_CHUNK_BYTES);
+                let bytes = snapshot.bytes.slice(start..end);
+                Ok(v1::SnapshotChunk { seq, chain: chain.clone(), bytes })
+            })
+            .collect();
+        Ok(Response::new(Box::pin(tokio_stream::iter(chunks))))
     }
 }

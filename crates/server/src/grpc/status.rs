@@ -2,11 +2,12 @@
 
 use bellwether_core::Rejection;
 use bellwether_core::model::Micros;
+use bellwether_wire::Malformed;
 use bellwether_wire::rejection::{MALFORMED, code, retry_after};
-use bellwether_wire::{Malformed, v1};
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Status};
 
+use crate::registry::{LookupError, QueryError};
 use crate::scheduler::{End, Unavailable};
 
 const CODE_KEY: &str = "bellwether-code";
@@ -83,11 +84,12 @@ pub(super) fn session_ended(why: End) -> Status {
     }
 }
 
-/// A refusal of the whole scheduler, as a refusal of one of several things that were asked for.
-pub(super) fn unavailable_to_wire(why: Unavailable) -> v1::Rejection {
-    v1::Rejection {
-        code: why.code().to_owned(),
-        message: why.to_string(),
-        retry_after: why.retry_after().0,
+pub(super) fn lookup_failed(why: LookupError) -> Status {
+    match why {
+        LookupError::Query(QueryError::Cursor) => {
+            refused(Code::InvalidArgument, MALFORMED, why.to_string())
+        }
+        LookupError::Behind(_) | LookupError::Stopped => Status::unavailable(why.to_string()),
+        LookupError::Query(QueryError::Store(_)) => Status::internal(why.to_string()),
     }
 }

@@ -37,10 +37,25 @@ pub(super) fn status(view: &View<'_>) -> v1::StatusResponse {
     }
 }
 
+/// Jobs that are counted one by one on the loop; beyond, the registry's counts must do, which are
+/// some milliseconds old.
+const COUNTED_MAX: u64 = 50_000;
+
 fn counts(view: &View<'_>) -> Vec<v1::StateCount> {
+    if view.state.totals().live > COUNTED_MAX {
+        return Vec::new();
+    }
     let mut counts = std::collections::BTreeMap::new();
-    for (_, job) in view.state.jobs() {
+    for (_, job) in view.state.jobs().filter(|(_, job)| !job.state.has_ended()) {
         *counts.entry(state_to_wire(&job.state) as i32).or_insert(0) += 1;
     }
     counts.into_iter().map(|(state, count)| v1::StateCount { state, count }).collect()
+}
+
+/// The registry knows of all that have ended.
+pub(super) fn add_ended(status: &mut v1::StatusResponse, counts: Vec<v1::StateCount>) {
+    let counted = !status.jobs.is_empty();
+    let ended = |state: v1::JobState| state as i32 >= v1::JobState::Completed as i32;
+    let wanted = |count: &v1::StateCount| !counted || ended(count.state());
+    status.jobs.extend(counts.into_iter().filter(wanted));
 }

@@ -4,16 +4,19 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bellwether_core::Rejection;
 use bellwether_core::model::{Epoch, JobId, JobNo, Name, Seq, Submission};
 use bellwether_wire::rejection::rejection_to_wire;
 use bellwether_wire::submission::submission_from_wire;
 use bellwether_wire::{Malformed, v1};
+use rustc_hash::FxHashSet;
 use tokio::sync::{mpsc, oneshot};
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt as _};
 use tonic::{Status, Streaming};
 
 use super::status::unavailable;
+use crate::registry::Registry;
 use crate::scheduler::{Handle, Taken, Unavailable};
 
 /// Requests of one stream that may wait for their answers.
@@ -44,9 +47,15 @@ impl JobIds {
 
 /// A request whose readable part is on its way to the loop.
 pub(super) struct Request {
-    /// For each submission in order: why it could not be read, or the ids of its jobs.
-    read: Vec<Result<Vec<JobId>, Malformed>>,
+    /// For each submission in order: why it could not be read, or what to answer with.
+    read: Vec<Result<Readable, Malformed>>,
     submissions: Vec<Submission>,
+}
+
+struct Readable {
+    ids: Vec<JobId>,
+    /// A copy to try again with, if it depends on jobs that the core may have forgotten.
+    again: Option<Box<Submission>>,
 }
 
 impl Request {
@@ -60,8 +69,10 @@ impl Request {
                 let submission = submission_from_wire(submission, &mut || ids.generate())
                     .map_err(|why| why.within(format_args!("submissions[{index}]")))?;
                 let ids = submission.jobs.iter().map(|job| job.id.clone()).collect();
+                let reaches_out = !outside(&submission).is_empty();
+                let again = reaches_out.then(|| Box::new(submission.clone()));
                 submissions.push(submission);
-                Ok(ids)
+                Ok(Readable { ids, again })
             })
             .collect();
         Request { read, submissions }
@@ -72,48 +83,97 @@ impl Request {
     }
 }
 
+/// Dependencies on jobs that are not part of the submission.
+fn outside(submission: &Submission) -> Vec<JobId> {
+    let depends = submission.jobs.iter().any(|job| !job.dependencies.is_empty());
+    if !depends {
+        return Vec::new();
+    }
+    let inside: FxHashSet<&JobId> = submission.jobs.iter().map(|job| &job.id).collect();
+    let dependencies = submission.jobs.iter().flat_map(|job| &job.dependencies);
+    dependencies.filter(|id| !inside.contains(id)).cloned().collect()
+}
+
 struct Pending {
-    read: Vec<Result<Vec<JobId>, Malformed>>,
+    read: Vec<Result<Readable, Malformed>>,
 }
 
 impl Pending {
-    fn answer(self, taken: Vec<Taken>) -> v1::SubmitResponse {
+    async fn answer(self, submitter: &Submitter, taken: Vec<Taken>) -> v1::SubmitResponse {
         let mut taken = taken.into_iter();
-        let results = self
-            .read
-            .into_iter()
-            .map(|read| match read {
+        let mut results = Vec::with_capacity(self.read.len());
+        for read in self.read {
+            results.push(match read {
                 Err(why) => rejected(v1::Rejection::from(&why)),
-                Ok(ids) => {
-                    let taken = taken.next().expect("the loop answers every submission");
+                Ok(Readable { ids, again }) => {
+                    let mut taken = taken.next().expect("the loop answers every submission");
+                    if let Some(again) = again
+                        && matches!(taken.result, Err(Rejection::UnknownDependency { .. }))
+                        && let Some(retaken) = submitter.with_history(*again, taken.seq).await
+                    {
+                        taken = retaken;
+                    }
                     result(ids, taken)
                 }
-            })
-            .collect();
+            });
+        }
         v1::SubmitResponse { results }
     }
 }
 
+/// What submissions need.
+#[derive(Debug, Clone)]
+pub(crate) struct Submitter {
+    pub(crate) handle: Handle,
+    pub(crate) ids: JobIds,
+    pub(crate) registry: Registry,
+}
+
+impl Submitter {
+    /// Tries again with what the registry knows of dependencies that the core has forgotten. None
+    /// if that is nothing new.
+    async fn with_history(&self, mut submission: Submission, seen: Seq) -> Option<Taken> {
+        let ids = outside(&submission);
+        let known = async {
+            self.registry.reach(seen).await?;
+            self.registry.settlements(ids).await
+        };
+        match known.await {
+            Ok(settled) if settled.is_empty() => None,
+            Ok(settled) => {
+                submission.settled = settled;
+                self.handle.submit(vec![submission]).await.ok()?.pop()
+            }
+            Err(error) => {
+                tracing::warn!(%error, "forgotten dependencies could not be looked up");
+                None
+            }
+        }
+    }
+}
+
 pub(super) async fn submit(
-    handle: &Handle,
-    request: Request,
+    submitter: &Submitter,
+    request: v1::SubmitRequest,
 ) -> Result<v1::SubmitResponse, Unavailable> {
-    let (submissions, pending) = request.split();
-    let taken = handle.submit(submissions).await?;
-    Ok(pending.answer(taken))
+    let (submissions, pending) = Request::read(request, &submitter.ids).split();
+    let taken = submitter.handle.submit(submissions).await?;
+    Ok(pending.answer(submitter, taken).await)
 }
 
 pub(super) fn submit_stream(
-    handle: Handle,
-    ids: JobIds,
+    submitter: Submitter,
     requests: Streaming<v1::SubmitRequest>,
 ) -> Responses {
     let (sender, receiver) = mpsc::channel(STREAM_REQUESTS_MAX);
-    tokio::spawn(forward(handle, ids, requests, sender));
-    let responses = ReceiverStream::new(receiver).then(|sent: Result<Sent, Status>| async {
-        let (pending, answer) = sent?;
-        let taken = answer.await.unwrap_or(Err(Unavailable::ShuttingDown));
-        taken.map(|taken| pending.answer(taken)).map_err(unavailable)
+    tokio::spawn(forward(submitter.clone(), requests, sender));
+    let responses = ReceiverStream::new(receiver).then(move |sent: Result<Sent, Status>| {
+        let submitter = submitter.clone();
+        async move {
+            let (pending, answer) = sent?;
+            let taken = answer.await.unwrap_or(Err(Unavailable::ShuttingDown));
+            Ok(pending.answer(&submitter, taken.map_err(unavailable)?).await)
+        }
     });
     Box::pin(responses)
 }
@@ -122,8 +182,7 @@ type Sent = (Pending, oneshot::Receiver<Result<Vec<Taken>, Unavailable>>);
 
 /// Hands requests to the loop in order, as long as somebody takes the answers.
 async fn forward(
-    handle: Handle,
-    ids: JobIds,
+    Submitter { handle, ids, .. }: Submitter,
     mut requests: Streaming<v1::SubmitRequest>,
     answers: mpsc::Sender<Result<Sent, Status>>,
 ) {

@@ -8,9 +8,11 @@ use tokio::sync::mpsc;
 use tokio_stream::{Stream, wrappers::ReceiverStream};
 use tonic::{Code, Status};
 
-use super::job_view::{ended_view, job_in_state};
-use super::status::{malformed, refused, unavailable};
-use crate::scheduler::{Ended, Handle, Unavailable};
+use super::job_view::ended_view;
+use super::jobs::unknown_job;
+use super::status::{lookup_failed, malformed, refused, unavailable};
+use crate::registry::Registry;
+use crate::scheduler::{Ended, Handle};
 
 /// Jobs that one call may wait for.
 const IDS_MAX: usize = 100_000;
@@ -22,7 +24,8 @@ const MESSAGES_MAX: usize = 4;
 type Answers = Pin<Box<dyn Stream<Item = Result<v1::WaitJobsResponse, Status>> + Send>>;
 
 pub(super) async fn wait_jobs(
-    handle: Handle,
+    handle: &Handle,
+    registry: &Registry,
     ids: Vec<String>,
     progress: bool,
 ) -> Result<Answers, Status> {
@@ -36,21 +39,17 @@ pub(super) async fn wait_jobs(
         .collect::<Result<_, _>>()?;
     let (told, ends) = mpsc::unbounded_channel();
     let started = handle.wait_for(names, progress, told).await.map_err(unavailable)?;
+    if !started.not_waited_for.is_empty() {
+        registry.reach(started.seq).await.map_err(lookup_failed)?;
+    }
     let mut ended = Vec::new();
     for id in started.not_waited_for {
-        ended.push(known(&handle, id).await?);
+        let found = registry.job(id.to_string()).await.map_err(lookup_failed)?;
+        ended.push(found.ok_or_else(|| unknown_job(id.as_str()))?);
     }
     let (sender, receiver) = mpsc::channel(MESSAGES_MAX);
     tokio::spawn(send(ended, ends, sender));
     Ok(Box::pin(ReceiverStream::new(receiver)))
-}
-
-/// A job that has ended before anybody waited for it.
-async fn known(handle: &Handle, id: JobId) -> Result<v1::Job, Status> {
-    let asked = id.clone();
-    let seen = handle.ask(move |view| job_in_state(view.state, asked.as_str())).await;
-    let missing = || refused(Code::NotFound, "unknown_job", format!("job {id} is not known"));
-    seen.map_err(unavailable)?.ok_or_else(missing)
 }
 
 async fn send(
@@ -74,11 +73,5 @@ async fn send(
             return;
         }
         jobs.extend(buffer.drain(..).map(|ended| ended_view(&ended)));
-    }
-}
-
-impl From<Unavailable> for Status {
-    fn from(why: Unavailable) -> Status {
-        unavailable(why)
     }
 }

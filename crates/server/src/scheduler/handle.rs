@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bellwether_core::Command;
 use bellwether_core::model::{JobId, Seq, Submission};
+use bellwether_journal::Snapshot;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
 use super::message::{
@@ -124,6 +125,13 @@ impl Handle {
 
     pub(crate) fn watch_durable(&self) -> watch::Receiver<Seq> {
         self.durable.clone()
+    }
+
+    /// The state as it is restored from.
+    pub(crate) async fn snapshot(&self) -> Result<Snapshot, Unavailable> {
+        let (reply, receiver) = oneshot::channel();
+        self.send(Message::Snapshot(reply))?;
+        receiver.await.map_err(|_| Unavailable::ShuttingDown)
     }
 
     /// Ends the loop; returns once it has ended.

@@ -2,6 +2,7 @@
 
 use bellwether_core::model::{HeldAttempt, JobId, JobNo, Seq, Submission, WorkerId, WorkerSpec};
 use bellwether_core::{Command, Rejection, Report, Throttle};
+use bellwether_journal::Snapshot;
 use bellwether_journal::thread::Outcome;
 use bellwether_wire::Malformed;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
@@ -40,6 +41,8 @@ pub(crate) enum Message {
         wish: Wait,
         room: Room,
     },
+    /// The state as of now, once all of it is durable.
+    Snapshot(oneshot::Sender<Snapshot>),
     Journal(Outcome),
     SnapshotSaved(super::snapshots::Saved),
     /// Flush, snapshot, send workers away, end.

@@ -1,5 +1,6 @@
 //! The loop that owns the engine, and how to talk to it.
 
+mod durability;
 mod handle;
 mod message;
 mod outbox;

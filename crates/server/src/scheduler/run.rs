@@ -6,18 +6,17 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use bellwether_core::model::{Config, Epoch, Seq, Timestamp};
-use bellwether_core::{Answer, Command, Effect, Engine, Handled, State};
-use bellwether_journal::thread::{Durable, NotTaken, Outcome};
-use bellwether_journal::{AppendError, Head, Journal, JournalThread};
+use bellwether_core::{Answer, Command, Engine, Handled, State};
+use bellwether_journal::{Head, Journal, JournalThread, Snapshot};
 use tokio::sync::{oneshot, watch};
 
 use super::message::{Message, Settled, Taken, TakenJobs, Wait, WaitStarted};
-use super::outbox::{End, Outbox};
-use super::recovery::{RecoverError, recover};
+use super::outbox::Outbox;
+use super::recovery::RecoverError;
 use super::reply::{Replies, Reply};
 use super::snapshots::Schedule;
 use super::unavailable::Unavailable;
@@ -25,14 +24,14 @@ use super::view::View;
 use super::waiters::Waiters;
 use crate::clock;
 use crate::fatal::{self, Fatal};
-use crate::feed::Feed;
 use crate::metrics::Metrics;
+use crate::registry::Feed;
 use crate::space::SpaceProbe;
 
 /// Commands handled before what came of them is handed to the journal.
 const ROUND_COMMANDS_MAX: usize = 8_192;
 /// Batches at the journal's thread: one at the disk, one that is ready when the disk is.
-const BATCHES_IN_FLIGHT_MAX: usize = 2;
+pub(super) const BATCHES_IN_FLIGHT_MAX: usize = 2;
 /// Events that may wait for the journal before commands must.
 const EVENTS_WAITING_MAX: u64 = 200_000;
 /// How often a full disk is looked at.
@@ -55,31 +54,33 @@ pub(crate) struct Parts {
 }
 
 pub(crate) struct Loop {
-    engine: Engine,
+    pub(super) engine: Engine,
     /// None only while the state is rebuilt.
-    journal: Option<JournalThread>,
-    epoch: Epoch,
-    inbox: Receiver<Message>,
-    sender: Sender<Message>,
+    pub(super) journal: Option<JournalThread>,
+    pub(super) epoch: Epoch,
+    pub(super) inbox: Receiver<Message>,
+    pub(super) sender: Sender<Message>,
     /// Commands that came while too much waited for the journal.
-    deferred: VecDeque<Message>,
+    pub(super) deferred: VecDeque<Message>,
     /// The last positions of the batches at the journal's thread.
-    in_flight: VecDeque<Seq>,
-    sent: Seq,
-    durable: Head,
-    tell_durable: watch::Sender<Seq>,
-    replies: Replies,
+    pub(super) in_flight: VecDeque<Seq>,
+    pub(super) sent: Seq,
+    pub(super) durable: Head,
+    pub(super) tell_durable: watch::Sender<Seq>,
+    pub(super) replies: Replies,
     pub(super) outbox: Outbox,
-    waiters: Waiters,
-    schedule: Schedule,
-    feed: Feed,
-    space: SpaceProbe,
-    disk_full: bool,
-    now: Timestamp,
-    started_at: Timestamp,
-    swept_at: Timestamp,
-    config: Config,
-    metrics: Arc<Metrics>,
+    pub(super) waiters: Waiters,
+    pub(super) schedule: Schedule,
+    /// Those who want the state as soon as all of it is durable.
+    pub(super) snapshots_wanted: Vec<oneshot::Sender<Snapshot>>,
+    pub(super) feed: Feed,
+    pub(super) space: SpaceProbe,
+    pub(super) disk_full: bool,
+    pub(super) now: Timestamp,
+    pub(super) started_at: Timestamp,
+    pub(super) swept_at: Timestamp,
+    pub(super) config: Config,
+    pub(super) metrics: Arc<Metrics>,
 }
 
 impl Loop {
@@ -103,6 +104,7 @@ impl Loop {
             outbox: Outbox::default(),
             waiters: Waiters::default(),
             schedule,
+            snapshots_wanted: Vec::new(),
             feed: parts.feed,
             space: parts.space,
             disk_full: false,
@@ -117,7 +119,7 @@ impl Loop {
         Ok(new)
     }
 
-    fn start_journal(&mut self, journal: Box<dyn Journal>) {
+    pub(super) fn start_journal(&mut self, journal: Box<dyn Journal>) {
         let sender = self.sender.clone();
         // The loop outlives the thread, so its inbox is there.
         let tell = move |outcome| drop(sender.send(Message::Journal(outcome)));
@@ -128,7 +130,7 @@ impl Loop {
     }
 
     /// The first commands of a reign: the configured settings hold, and time has passed.
-    fn begin(&mut self) {
+    pub(super) fn begin(&mut self) {
         self.now = clock::now();
         if *self.engine.state().config() != self.config {
             let configure = Command::Configure(Box::new(self.config.clone()));
@@ -210,10 +212,7 @@ impl Loop {
         {
             return Some(message);
         }
-        match self.inbox.try_recv() {
-            Ok(message) => Some(message),
-            Err(TryRecvError::Empty | TryRecvError::Disconnected) => None,
-        }
+        self.inbox.try_recv().ok()
     }
 
     fn tick(&mut self) {
@@ -237,7 +236,8 @@ impl Loop {
     /// Commands wait while too many events do, and while all must be durable for a snapshot.
     fn must_wait(&self) -> bool {
         let waiting = self.engine.last_seq().0 - self.durable.seq.0;
-        waiting > EVENTS_WAITING_MAX || (waiting > 0 && self.schedule.is_due(self.durable.seq))
+        let snapshot = self.schedule.is_due(self.durable.seq) || !self.snapshots_wanted.is_empty();
+        waiting > EVENTS_WAITING_MAX || (waiting > 0 && snapshot)
     }
 
     /// Handles a message and says how many commands it was.
@@ -253,6 +253,10 @@ impl Loop {
             }
             Message::SnapshotSaved(saved) => {
                 self.snapshot_saved(saved);
+                1
+            }
+            Message::Snapshot(reply) => {
+                self.snapshots_wanted.push(reply);
                 1
             }
             message if self.must_wait() => {
@@ -367,146 +371,6 @@ impl Loop {
             now: self.now,
             started_at: self.started_at,
             disk_full: self.disk_full,
-        }
-    }
-
-    /// Gives the journal what has gathered, if it can use more.
-    fn hand_over(&mut self) {
-        self.carry_out_effects();
-        if self.in_flight.len() >= BATCHES_IN_FLIGHT_MAX || self.engine.last_seq() == self.sent {
-            return;
-        }
-        let Some(journal) = &self.journal else { return };
-        let batch = self.engine.take_batch();
-        self.metrics.batch(batch.len());
-        match journal.append(batch) {
-            Ok(()) => {
-                self.sent = self.engine.last_seq();
-                self.in_flight.push_back(self.sent);
-            }
-            // It has failed, and its word on why is in the inbox.
-            Err(NotTaken::Stopped) => {}
-            Err(NotTaken::Busy(_)) => unreachable!("fewer batches are in flight than may wait"),
-        }
-    }
-
-    fn journal_said(&mut self, outcome: Outcome) {
-        match outcome {
-            Outcome::Durable(durable) => self.release(durable),
-            Outcome::NotTruncated(error) => {
-                tracing::warn!(%error, "the journal keeps more than it needs to");
-            }
-            Outcome::Failed(error) => self.append_failed(error),
-        }
-    }
-
-    fn release(&mut self, Durable { head, entries, took }: Durable) {
-        self.metrics.synced(took);
-        self.durable = head;
-        while self.in_flight.front().is_some_and(|last| *last <= head.seq) {
-            self.in_flight.pop_front();
-        }
-        self.waiters.note(self.engine.state(), &entries);
-        self.engine.durable(head.seq);
-        self.replies.release(head.seq, &mut self.outbox);
-        self.carry_out_effects();
-        // Nobody may be watching the position just now.
-        self.tell_durable.send_replace(head.seq);
-        self.feed.push(head, entries);
-    }
-
-    fn carry_out_effects(&mut self) {
-        for effect in self.engine.take_effects() {
-            if let Some(Effect::Ended { job }) = self.outbox.add(self.engine.state(), effect) {
-                self.waiters.ended(self.engine.state(), job);
-            }
-        }
-        self.outbox.send();
-    }
-
-    /// What was not durable has not happened: the state is built again from what is.
-    fn append_failed(&mut self, error: AppendError) {
-        let why = match &error {
-            AppendError::Full => Unavailable::DiskFull,
-            AppendError::WrongPosition { .. } => Unavailable::Rebuilt,
-            AppendError::Fenced { .. } | AppendError::Sync(_) | AppendError::Write(_) => {
-                fatal::end(Fatal::Append(error))
-            }
-        };
-        tracing::error!(%error, "the state is rebuilt from the journal");
-        self.replies.fail(why, &mut self.outbox);
-        self.outbox.end_all(&End::Unavailable(why));
-        self.waiters.clear();
-        let thread = self.journal.take().expect("only this takes it, and puts one back");
-        let journal = thread.stop();
-        self.durable = journal.head();
-        self.engine =
-            recover(journal.as_ref()).unwrap_or_else(|error| fatal::end(Fatal::Recover(error)));
-        self.start_journal(journal);
-        self.disk_full = why == Unavailable::DiskFull;
-        if !self.disk_full {
-            self.begin();
-        }
-    }
-
-    fn refuse_session(
-        &mut self,
-        session: super::message::SessionKey,
-        input: super::message::SessionInput,
-    ) {
-        let why = End::Unavailable(Unavailable::DiskFull);
-        match input.register {
-            // The worker goes on with what it has, and tries again later.
-            Some(registration) => drop(registration.outgoing.try_send(Err(why))),
-            None => self.outbox.end(session, why),
-        }
-    }
-
-    fn save_snapshot(&mut self) {
-        let quiet = self.engine.last_seq() == self.durable.seq;
-        if !quiet || self.disk_full || !self.schedule.is_due(self.durable.seq) {
-            return;
-        }
-        let bytes = self.engine.snapshot();
-        if let Err(error) = self.schedule.save(self.durable, bytes, &self.sender) {
-            fatal::end(Fatal::Thread(error));
-        }
-    }
-
-    fn snapshot_saved(&mut self, saved: super::snapshots::Saved) {
-        match self.schedule.saved(saved) {
-            Ok(before) => {
-                let before = before.min(self.feed.position().next());
-                if let Some(journal) = &self.journal
-                    && journal.truncate_before(before).is_err()
-                {
-                    tracing::debug!("the journal has stopped; it is truncated next time");
-                }
-            }
-            Err(error) => tracing::warn!(%error, "the snapshot was not saved; the next one may be"),
-        }
-    }
-
-    /// Everything durable, then a snapshot, then goodbye.
-    fn finish(mut self, stopped: oneshot::Sender<()>) {
-        while !self.disk_full && self.engine.last_seq() != self.durable.seq {
-            self.hand_over();
-            if let Ok(Message::Journal(outcome)) = self.inbox.recv() {
-                self.journal_said(outcome);
-            }
-        }
-        self.replies.fail(Unavailable::ShuttingDown, &mut self.outbox);
-        self.outbox.say_reconnect();
-        self.waiters.clear();
-        if let Err(error) = self.schedule.save_now(self.durable, self.engine.snapshot()) {
-            tracing::warn!(%error, "the last snapshot was not saved; the next start takes longer");
-        }
-        if let Some(journal) = self.journal.take() {
-            drop(journal.stop());
-        }
-        self.feed.close();
-        if stopped.send(()).is_err() {
-            tracing::debug!("whoever asked for the end did not wait for it");
         }
     }
 }

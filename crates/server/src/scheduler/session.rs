@@ -7,6 +7,7 @@ use super::message::{Registration, ReportNumber, SessionInput, SessionKey};
 use super::outbox::{End, Refusal, Registered};
 use super::reply::Reply;
 use super::run::Loop;
+use super::unavailable::Unavailable;
 
 /// Stands for a part of a message that is about no attempt.
 const NO_ATTEMPT: HeldAttempt = HeldAttempt { job: JobNo(0), token: Token(0) };
@@ -37,6 +38,16 @@ impl Loop {
         if had_reports || !refusals.is_empty() {
             let reply = Reply::Reports { session, done: last_report, refusals };
             self.reply(self.last_seq(), reply);
+        }
+    }
+
+    /// The disk is full, so nothing that a worker says can be kept.
+    pub(super) fn refuse_session(&mut self, session: SessionKey, input: SessionInput) {
+        let why = End::Unavailable(Unavailable::DiskFull);
+        match input.register {
+            // The worker goes on with what it has, and tries again later.
+            Some(registration) => drop(registration.outgoing.try_send(Err(why))),
+            None => self.outbox.end(session, why),
         }
     }
 

@@ -12,9 +12,10 @@ fn documented() -> &'static Path {
 }
 
 fn refused(yaml: &str) -> String {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), yaml).unwrap();
-    let error = ServerConfig::load(Some(file.path()), [], &[]).unwrap_err().to_string();
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(file.path(), yaml).expect("it can be written");
+    let error = ServerConfig::load(Some(file.path()), [], &[]);
+    let error = error.expect_err("it is refused").to_string();
     error.replace(&file.path().display().to_string(), "file")
 }
 

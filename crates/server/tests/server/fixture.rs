@@ -15,21 +15,21 @@ use tonic::Streaming;
 use tonic::transport::Channel;
 
 /// Longer than anything here should take, shorter than anybody's patience.
-pub const DEADLINE: Duration = Duration::from_secs(20);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
 
-pub struct Fixture {
-    pub folder: tempfile::TempDir,
-    pub config: ServerConfig,
-    pub server: Server,
-    pub client: SchedulerClient<Channel>,
+pub(crate) struct Fixture {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) config: ServerConfig,
+    pub(crate) server: Server,
+    pub(crate) client: SchedulerClient<Channel>,
 }
 
 impl Fixture {
-    pub async fn start() -> Result<Fixture> {
+    pub(crate) async fn start() -> Result<Fixture> {
         Fixture::with(|_| {}).await
     }
 
-    pub async fn with(change: impl FnOnce(&mut ServerConfig)) -> Result<Fixture> {
+    pub(crate) async fn with(change: impl FnOnce(&mut ServerConfig)) -> Result<Fixture> {
         let folder = tempfile::tempdir()?;
         let mut config = ServerConfig {
             data_dir: folder.path().join("data"),
@@ -44,28 +44,33 @@ impl Fixture {
     }
 
     /// The same data directory with a new process, as far as one process can play that.
-    pub async fn restart(self) -> Result<Fixture> {
+    pub(crate) async fn restart(self) -> Result<Fixture> {
+        self.restart_after(|| {}).await
+    }
+
+    pub(crate) async fn restart_after(self, meanwhile: impl FnOnce()) -> Result<Fixture> {
         let Fixture { folder, config, server, client } = self;
         drop(client);
         server.shutdown().await;
+        meanwhile();
         let server = Server::start(config.clone()).await?;
         let client = SchedulerClient::new(channel(&server).await?);
         Ok(Fixture { folder, config, server, client })
     }
 
-    pub async fn submit(&mut self, jobs: Vec<v1::NewJob>) -> Result<Vec<v1::SubmitResult>> {
+    pub(crate) async fn submit(&mut self, jobs: Vec<v1::NewJob>) -> Result<Vec<v1::SubmitResult>> {
         let submissions = jobs.into_iter().map(single).collect();
         let response = self.client.submit(v1::SubmitRequest { submissions }).await?;
         Ok(response.into_inner().results)
     }
 
-    pub async fn job(&mut self, id: &str) -> Result<v1::Job> {
+    pub(crate) async fn job(&mut self, id: &str) -> Result<v1::Job> {
         let request = v1::GetJobRequest { id: id.to_owned(), position: 0 };
         Ok(self.client.get_job(request).await?.into_inner())
     }
 
     /// Waits until the job is in this state.
-    pub async fn job_is(&mut self, id: &str, state: v1::JobState) -> Result<v1::Job> {
+    pub(crate) async fn job_is(&mut self, id: &str, state: v1::JobState) -> Result<v1::Job> {
         let mut last = None;
         let wait = async {
             loop {
@@ -81,44 +86,44 @@ impl Fixture {
         result.unwrap_or_else(|_| bail!("job {id} is {last:?}, not {state:?}"))
     }
 
-    pub async fn worker(&self, id: &str, slots: u32) -> Result<FakeWorker> {
+    pub(crate) async fn worker(&self, id: &str, slots: u32) -> Result<FakeWorker> {
         FakeWorker::connect(channel(&self.server).await?, spec(id, slots), Vec::new()).await
     }
 }
 
-pub async fn channel(server: &Server) -> Result<Channel> {
+pub(crate) async fn channel(server: &Server) -> Result<Channel> {
     let address = format!("http://{}", server.grpc_address());
     Ok(tonic::transport::Endpoint::from_shared(address)?.connect().await?)
 }
 
-pub fn single(job: v1::NewJob) -> v1::Submission {
+pub(crate) fn single(job: v1::NewJob) -> v1::Submission {
     v1::Submission { run_id: String::new(), jobs: vec![job] }
 }
 
-pub fn job(id: &str) -> v1::NewJob {
+pub(crate) fn job(id: &str) -> v1::NewJob {
     v1::NewJob { id: id.to_owned(), r#type: "test".to_owned(), ..Default::default() }
 }
 
-pub fn spec(id: &str, slots: u32) -> v1::WorkerSpec {
+pub(crate) fn spec(id: &str, slots: u32) -> v1::WorkerSpec {
     v1::WorkerSpec { id: id.to_owned(), slots, instance: 1, ..Default::default() }
 }
 
-pub fn accepted(result: &v1::SubmitResult) -> &v1::Accepted {
+pub(crate) fn accepted(result: &v1::SubmitResult) -> &v1::Accepted {
     match &result.result {
         Some(v1::submit_result::Result::Accepted(accepted)) => accepted,
         other => panic!("not accepted: {other:?}"),
     }
 }
 
-pub fn rejection(result: &v1::SubmitResult) -> &v1::Rejection {
+pub(crate) fn rejection(result: &v1::SubmitResult) -> &v1::Rejection {
     match &result.result {
         Some(v1::submit_result::Result::Rejection(rejection)) => rejection,
         other => panic!("not rejected: {other:?}"),
     }
 }
 
-pub struct FakeWorker {
-    pub registered: v1::Registered,
+pub(crate) struct FakeWorker {
+    pub(crate) registered: v1::Registered,
     outgoing: Option<mpsc::Sender<v1::WorkerMessage>>,
     incoming: Streaming<v1::SchedulerMessage>,
     /// Heard and not yet asked for.
@@ -126,7 +131,7 @@ pub struct FakeWorker {
 }
 
 impl FakeWorker {
-    pub async fn connect(
+    pub(crate) async fn connect(
         channel: Channel,
         spec: v1::WorkerSpec,
         held: Vec<v1::Attempt>,
@@ -141,7 +146,7 @@ impl FakeWorker {
         Ok(FakeWorker { registered, outgoing: Some(outgoing), incoming, heard: first })
     }
 
-    pub async fn hear(&mut self) -> Result<()> {
+    pub(crate) async fn hear(&mut self) -> Result<()> {
         let message = tokio::time::timeout(DEADLINE, self.incoming.message()).await??;
         let message = message.context("the stream has ended")?;
         self.heard.offers.extend(message.offers);
@@ -154,35 +159,35 @@ impl FakeWorker {
         Ok(())
     }
 
-    pub async fn offer(&mut self) -> Result<v1::Offer> {
+    pub(crate) async fn offer(&mut self) -> Result<v1::Offer> {
         while self.heard.offers.is_empty() {
             self.hear().await?;
         }
         Ok(self.heard.offers.remove(0))
     }
 
-    pub async fn grant(&mut self) -> Result<v1::Attempt> {
+    pub(crate) async fn grant(&mut self) -> Result<v1::Attempt> {
         while self.heard.grants.is_empty() {
             self.hear().await?;
         }
         Ok(self.heard.grants.remove(0))
     }
 
-    pub async fn revoke(&mut self) -> Result<v1::Revoke> {
+    pub(crate) async fn revoke(&mut self) -> Result<v1::Revoke> {
         while self.heard.revokes.is_empty() {
             self.hear().await?;
         }
         Ok(self.heard.revokes.remove(0))
     }
 
-    pub async fn refusal(&mut self) -> Result<v1::Refusal> {
+    pub(crate) async fn refusal(&mut self) -> Result<v1::Refusal> {
         while self.heard.refusals.is_empty() {
             self.hear().await?;
         }
         Ok(self.heard.refusals.remove(0))
     }
 
-    pub async fn told_to_reconnect(&mut self) -> Result<()> {
+    pub(crate) async fn told_to_reconnect(&mut self) -> Result<()> {
         while !self.heard.reconnect {
             self.hear().await?;
         }
@@ -190,15 +195,20 @@ impl FakeWorker {
     }
 
     /// Waits until so many reports are done with.
-    pub async fn reports_done(&mut self, number: u64) -> Result<()> {
+    pub(crate) async fn reports_done(&mut self, number: u64) -> Result<()> {
         while self.heard.reports_done < number {
             self.hear().await?;
         }
         Ok(())
     }
 
+    /// Closes this side of the stream.
+    pub(crate) fn close(&mut self) {
+        self.outgoing = None;
+    }
+
     /// How the stream ends.
-    pub async fn end(mut self) -> Result<Option<tonic::Status>> {
+    pub(crate) async fn end(mut self) -> Result<Option<tonic::Status>> {
         loop {
             match tokio::time::timeout(DEADLINE, self.incoming.message()).await? {
                 Ok(Some(_)) => {}
@@ -208,21 +218,21 @@ impl FakeWorker {
         }
     }
 
-    pub async fn send(&self, message: v1::WorkerMessage) -> Result<()> {
+    pub(crate) async fn send(&self, message: v1::WorkerMessage) -> Result<()> {
         let outgoing = self.outgoing.as_ref().context("closed")?;
         Ok(outgoing.send(message).await?)
     }
 
-    pub async fn report(&self, offer: &v1::Offer, kind: Kind) -> Result<()> {
+    pub(crate) async fn report(&self, offer: &v1::Offer, kind: Kind) -> Result<()> {
         let report = v1::Report { job: offer.job, token: offer.token, report: Some(kind) };
         self.send(v1::WorkerMessage { reports: vec![report], ..Default::default() }).await
     }
 
-    pub async fn complete(&self, offer: &v1::Offer, result: &'static str) -> Result<()> {
+    pub(crate) async fn complete(&self, offer: &v1::Offer, result: &'static str) -> Result<()> {
         self.report(offer, Kind::Complete(v1::Complete { result: result.into() })).await
     }
 
-    pub async fn fail(&self, offer: &v1::Offer, error: &str) -> Result<()> {
+    pub(crate) async fn fail(&self, offer: &v1::Offer, error: &str) -> Result<()> {
         let cause = v1::FailureCause::Failed as i32;
         let fail = v1::Fail { cause, error: error.to_owned(), retry_after: Some(1_000) };
         self.report(offer, Kind::Fail(fail)).await

@@ -2,4 +2,8 @@
 
 mod config;
 mod fixture;
+mod http;
 mod life;
+mod looking;
+mod refusing;
+mod security;

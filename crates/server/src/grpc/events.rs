@@ -1,0 +1,172 @@
+//! Events from a position on, then as they happen. Each client reads the journal at its own pace,
+//! so one that is slow or stuck costs nobody anything; one that takes nothing for long is let go.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use bellwether_core::Event;
+use bellwether_core::model::{JobNo, Seq, WorkerNo};
+use bellwether_journal::envelope::{Place, envelopes};
+use bellwether_journal::{ReadError, Record};
+use bellwether_wire::event::entry_to_wire;
+use bellwether_wire::v1;
+use rustc_hash::FxHashMap;
+use tokio::sync::mpsc;
+use tokio_stream::{Stream, wrappers::ReceiverStream};
+use tonic::{Code, Status};
+
+use super::status::{lookup_failed, refused};
+use crate::history::{History, HistoryError};
+use crate::registry::{JobNames, Registry};
+use crate::scheduler::Handle;
+
+/// Entries in one message, about.
+const MESSAGE_ENTRIES: usize = 1_000;
+const MESSAGES_MAX: usize = 4;
+/// A client that reads nothing for this long is disconnected.
+const STUCK_AFTER: Duration = Duration::from_secs(30);
+
+type Answers = Pin<Box<dyn Stream<Item = Result<v1::WatchEventsResponse, Status>> + Send>>;
+
+pub(super) fn watch_events(
+    handle: &Handle,
+    history: History,
+    registry: Registry,
+    wanted: v1::WatchEventsRequest,
+) -> Answers {
+    let (sender, receiver) = mpsc::channel(MESSAGES_MAX);
+    let next = match wanted.from {
+        0 => handle.durable().next(),
+        from => Seq(from),
+    };
+    let watcher = Watcher { handle: handle.clone(), history, registry, wanted, next };
+    tokio::spawn(watcher.follow(sender));
+    Box::pin(ReceiverStream::new(receiver))
+}
+
+struct Watcher {
+    handle: Handle,
+    history: History,
+    registry: Registry,
+    wanted: v1::WatchEventsRequest,
+    next: Seq,
+}
+
+impl Watcher {
+    async fn follow(mut self, answers: mpsc::Sender<Result<v1::WatchEventsResponse, Status>>) {
+        let mut durable = self.handle.watch_durable();
+        loop {
+            let next = self.next;
+            tokio::select! {
+                reached = durable.wait_for(|seq| *seq >= next) => {
+                    if reached.is_err() {
+                        return;
+                    }
+                }
+                () = answers.closed() => return,
+            }
+            let message = self.read().await.transpose();
+            let Some(message) = message else { continue };
+            let failed = message.is_err();
+            let sent = tokio::time::timeout(STUCK_AFTER, answers.send(message)).await;
+            if failed || !matches!(sent, Ok(Ok(()))) {
+                return;
+            }
+        }
+    }
+
+    /// The next events that are wanted; none if there were only others.
+    async fn read(&mut self) -> Result<Option<v1::WatchEventsResponse>, Status> {
+        let durable = self.handle.durable();
+        let mut records = self.history.read(self.next, MESSAGE_ENTRIES).await.map_err(failed)?;
+        for record in &mut records {
+            // A journal may know of more than has been announced; whoever reads on sees it next.
+            record.entries.retain(|entry| entry.seq <= durable);
+        }
+        records.retain(|record| !record.entries.is_empty());
+        let Some(last) = records.last().map(|record| record.head().seq) else { return Ok(None) };
+        self.registry.reach(last).await.map_err(lookup_failed)?;
+        let names = self.names(&records).await?;
+        let mut events = Vec::new();
+        for record in &records {
+            events.extend(self.wanted_of(record, &names));
+        }
+        self.next = last.next();
+        Ok((!events.is_empty()).then_some(v1::WatchEventsResponse { events }))
+    }
+
+    async fn names(&self, records: &[Record]) -> Result<Names, Status> {
+        let entries = || records.iter().flat_map(|record| &record.entries);
+        let mut jobs: Vec<JobNo> = entries().filter_map(|entry| entry.event.job()).collect();
+        jobs.sort_unstable();
+        jobs.dedup();
+        let mut workers: Vec<u32> =
+            entries().filter_map(|entry| worker_of(&entry.event)).map(|no| no.0).collect();
+        workers.sort_unstable();
+        workers.dedup();
+        let found = self.registry.names(jobs.clone(), workers.clone()).await;
+        let (job_names, worker_names) = found.map_err(lookup_failed)?;
+        Ok(Names {
+            jobs: jobs.into_iter().zip(job_names).collect(),
+            workers: workers.into_iter().zip(worker_names).collect(),
+        })
+    }
+
+    fn wanted_of(&self, record: &Record, names: &Names) -> Vec<v1::EventEnvelope> {
+        let nobody = JobNames::default();
+        envelopes(record, |_| Place::default())
+            .zip(&record.entries)
+            .filter_map(|(envelope, entry)| {
+                let kinds = &self.wanted.kinds;
+                if !kinds.is_empty() && !kinds.iter().any(|kind| kind == envelope.kind) {
+                    return None;
+                }
+                let job = entry.event.job().and_then(|no| names.jobs.get(&no)).unwrap_or(&nobody);
+                let (id, run) = (&self.wanted.job_id, &self.wanted.run_id);
+                if (!id.is_empty() && *id != job.id) || (!run.is_empty() && *run != job.run_id) {
+                    return None;
+                }
+                let worker = worker_of(&entry.event).and_then(|no| names.workers.get(&no.0));
+                Some(v1::EventEnvelope {
+                    seq: entry.seq.0,
+                    at: entry.at.0,
+                    parent: entry.parent.map_or(0, |parent| parent.0),
+                    kind: envelope.kind.to_owned(),
+                    run_id: job.run_id.clone(),
+                    node: job.node.clone(),
+                    job_id: job.id.clone(),
+                    worker_id: worker.cloned().unwrap_or_default(),
+                    payload: Some(entry_to_wire(entry, entry.at)),
+                    payload_hash: envelope.payload_hash.to_vec().into(),
+                    prior_hash: envelope.prior_hash.0.to_vec().into(),
+                    post_hash: envelope.post_hash.0.to_vec().into(),
+                    error: envelope.error.unwrap_or_default().to_owned(),
+                })
+            })
+            .collect()
+    }
+}
+
+struct Names {
+    jobs: FxHashMap<JobNo, JobNames>,
+    workers: FxHashMap<u32, String>,
+}
+
+fn worker_of(event: &Event) -> Option<WorkerNo> {
+    match event {
+        Event::Assigned { worker, .. } | Event::Pinned { worker, .. } => Some(*worker),
+        event => event.worker(),
+    }
+}
+
+fn failed(error: HistoryError) -> Status {
+    match error {
+        HistoryError::Read(ReadError::Truncated { .. }) => {
+            refused(Code::OutOfRange, "truncated", error.to_string())
+        }
+        HistoryError::Read(ReadError::Damaged(_)) => Status::data_loss(error.to_string()),
+        HistoryError::Read(ReadError::Io(_)) | HistoryError::Stopped => {
+            Status::unavailable(error.to_string())
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! HTTP: is it alive, is it ready, how is it.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::sync::mpsc;
+
+use crate::listener::Connection;
+use crate::metrics::Metrics;
+use crate::scheduler::Handle;
+use crate::security::authorize::{Denied, Door};
+
+/// How long a request's head may take to arrive.
+const HEAD_WITHIN: Duration = Duration::from_secs(10);
+
+#[derive(Clone)]
+pub(crate) struct HttpState {
+    pub(crate) handle: Handle,
+    /// None if telemetry is switched off.
+    pub(crate) metrics: Option<Arc<Metrics>>,
+    pub(crate) door: Door,
+}
+
+pub(crate) fn router(state: HttpState) -> Router {
+    Router::new()
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(ready))
+        .route("/metrics", get(metrics))
+        .layer(middleware::from_fn_with_state(state.clone(), guard))
+        .with_state(state)
+}
+
+pub(crate) async fn serve(mut connections: mpsc::Receiver<io::Result<Connection>>, router: Router) {
+    while let Some(Ok(connection)) = connections.recv().await {
+        let service = TowerToHyperService::new(router.clone());
+        tokio::spawn(async move {
+            // Hyper's own timeouts need a timer, or they do nothing.
+            let served = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEAD_WITHIN)
+                .serve_connection(TokioIo::new(connection), service);
+            if let Err(error) = served.await {
+                tracing::debug!(%error, "an HTTP connection ended badly");
+            }
+        });
+    }
+}
+
+async fn guard(State(state): State<HttpState>, request: Request, next: Next) -> Response {
+    match state.door.check(request.uri().path(), request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(denied) => {
+            let status = match denied {
+                Denied::NoToken | Denied::UnknownToken => StatusCode::UNAUTHORIZED,
+                Denied::Role { .. } | Denied::Nobody => StatusCode::FORBIDDEN,
+            };
+            (status, format!("{denied}\n")).into_response()
+        }
+    }
+}
+
+/// Ready while the loop answers and takes work.
+async fn ready(State(state): State<HttpState>) -> Response {
+    match state.handle.ask(|view| view.disk_full).await {
+        Ok(false) => "ready\n".into_response(),
+        Ok(true) => (StatusCode::SERVICE_UNAVAILABLE, "the disk is full\n").into_response(),
+        Err(why) => (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")).into_response(),
+    }
+}
+
+async fn metrics(State(state): State<HttpState>) -> Response {
+    let Some(metrics) = state.metrics else {
+        return (StatusCode::NOT_FOUND, "telemetry is switched off\n").into_response();
+    };
+    let seen = state.handle.ask(crate::metrics::Gauges::of).await;
+    match seen {
+        Ok(gauges) => {
+            metrics.set(&gauges);
+            let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+            ([(header::CONTENT_TYPE, kind)], metrics.encode()).into_response()
+        }
+        Err(why) => (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")).into_response(),
+    }
+}

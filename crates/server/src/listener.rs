@@ -1,0 +1,183 @@
+//! Accepting connections, in bounds.
+//!
+//! A new connection costs next to nothing until it has sent its first byte, and one that sends none
+//! is closed: thousands of idle ones harm nobody. Only then does it take one of the places that are
+//! served.
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+use tonic::transport::server::{Connected, TcpConnectInfo};
+
+/// Connections that may be waiting to send their first byte.
+const SILENT_MAX: usize = 20_000;
+/// How long one may.
+const SILENT_FOR: Duration = Duration::from_secs(10);
+const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
+/// Connections that wait to be picked up by the server.
+const READY_MAX: usize = 64;
+/// After an error of the listener itself, as when file descriptors run out.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Connections that have something to say.
+pub(crate) fn connections(
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    connections_max: usize,
+) -> mpsc::Receiver<io::Result<Connection>> {
+    let (ready, connections) = mpsc::channel(READY_MAX);
+    let entrance = Entrance {
+        tls,
+        ready,
+        silent: Arc::new(Semaphore::new(SILENT_MAX)),
+        served: Arc::new(Semaphore::new(connections_max)),
+    };
+    tokio::spawn(accept(listener, entrance));
+    connections
+}
+
+async fn accept(listener: TcpListener, entrance: Entrance) {
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = entrance.ready.closed() => return,
+        };
+        match accepted {
+            Ok((stream, peer)) => match entrance.silent.clone().try_acquire_owned() {
+                Ok(place) => drop(tokio::spawn(entrance.clone().admit(stream, peer, place))),
+                Err(_) => tracing::debug!(%peer, "too many silent connections; refused"),
+            },
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Entrance {
+    tls: Option<TlsAcceptor>,
+    ready: mpsc::Sender<io::Result<Connection>>,
+    silent: Arc<Semaphore>,
+    served: Arc<Semaphore>,
+}
+
+impl Entrance {
+    async fn admit(self, stream: TcpStream, peer: SocketAddr, place: OwnedSemaphorePermit) {
+        let spoke = tokio::time::timeout(SILENT_FOR, stream.peek(&mut [0])).await;
+        if !matches!(spoke, Ok(Ok(1))) {
+            tracing::debug!(%peer, "a connection that said nothing is closed");
+            return;
+        }
+        drop(place);
+        let Ok(served) = self.served.clone().try_acquire_owned() else {
+            tracing::warn!(%peer, "too many connections (connections_max); refused");
+            return;
+        };
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%peer, %error, "answers may be held back");
+        }
+        let stream = match self.tls {
+            None => Stream::Plain(stream),
+            Some(tls) => match tokio::time::timeout(HANDSHAKE_WITHIN, tls.accept(stream)).await {
+                Ok(Ok(stream)) => Stream::Tls(Box::new(stream)),
+                Ok(Err(error)) => return tracing::debug!(%peer, %error, "no TLS"),
+                Err(_) => return tracing::debug!(%peer, "the handshake took too long"),
+            },
+        };
+        let connection = Connection { stream, peer, _served: served };
+        if self.ready.send(Ok(connection)).await.is_err() {
+            tracing::debug!(%peer, "came while the server was shutting down");
+        }
+    }
+}
+
+/// One that is served; its place is free again when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    stream: Stream,
+    peer: SocketAddr,
+    _served: OwnedSemaphorePermit,
+}
+
+#[derive(Debug)]
+enum Stream {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl Connected for Connection {
+    type ConnectInfo = TcpConnectInfo;
+
+    fn connect_info(&self) -> TcpConnectInfo {
+        TcpConnectInfo { local_addr: None, remote_addr: Some(self.peer) }
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match &mut self.stream {
+            Stream::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
+            Stream::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match &mut self.stream {
+            Stream::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
+            Stream::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
+        }
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.stream {
+            Stream::Plain(stream) => Pin::new(stream).poll_flush(context),
+            Stream::Tls(stream) => Pin::new(stream).poll_flush(context),
+        }
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.stream {
+            Stream::Plain(stream) => Pin::new(stream).poll_shutdown(context),
+            Stream::Tls(stream) => Pin::new(stream).poll_shutdown(context),
+        }
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match &mut self.stream {
+            Stream::Plain(stream) => Pin::new(stream).poll_write_vectored(context, slices),
+            Stream::Tls(stream) => Pin::new(stream).poll_write_vectored(context, slices),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match &self.stream {
+            Stream::Plain(stream) => stream.is_write_vectored(),
+            Stream::Tls(stream) => stream.is_write_vectored(),
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! The registry: who ran what and when, searchable. A projection of the journal that can be deleted
+//! and comes back; it never holds up the loop.
+
+mod projection;
+mod query;
+mod row;
+mod schema;
+mod store;
+mod thread;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bellwether_core::Entry;
+use bellwether_core::model::{JobId, JobNo, Seq, Settlement};
+use bellwether_journal::{Head, Reader};
+use bellwether_wire::v1;
+use rusqlite::Connection;
+use tokio::sync::watch;
+
+use crate::config::History;
+use projection::Projection;
+pub(crate) use query::{JobNames, QueryError};
+use store::Retention;
+use thread::{News, Projector};
+
+const FILE: &str = "registry.sqlite";
+/// Entries that may wait for the registry; beyond, it reads the journal instead.
+const ENTRIES_QUEUED_MAX: usize = 100_000;
+/// How long a reader waits for the registry to reach the position it named.
+const REACH_WITHIN: Duration = Duration::from_secs(10);
+/// Connections for readers that are kept open.
+const READERS_KEPT: usize = 8;
+
+#[derive(Debug, thiserror::Error)]
+pub enum RegistryError {
+    #[error("the registry {} could not be opened: {source}; it may be deleted, it is made anew from the journal", path.display())]
+    Open { path: PathBuf, source: rusqlite::Error },
+    #[error("failed to start the registry's thread: {0}")]
+    Thread(#[from] std::io::Error),
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LookupError {
+    #[error("the registry has not reached position {0} in time; try again")]
+    Behind(Seq),
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    #[error("the registry stopped")]
+    Stopped,
+}
+
+/// For those who read.
+#[derive(Debug, Clone)]
+pub(crate) struct Registry {
+    path: Arc<Path>,
+    news: Sender<News>,
+    written: watch::Receiver<Seq>,
+    // Held only to take a connection or put one back.
+    readers: Arc<Mutex<Vec<Connection>>>,
+}
+
+/// For the loop, which feeds it.
+#[derive(Debug)]
+pub(crate) struct Feed {
+    news: Sender<News>,
+    queued: Arc<AtomicUsize>,
+    written: watch::Receiver<Seq>,
+    thread: std::thread::JoinHandle<()>,
+    behind: bool,
+}
+
+/// Opens the registry and lets it catch up on a thread of its own.
+pub(crate) fn start(
+    data_dir: &Path,
+    journal: Box<dyn Reader>,
+    head: Head,
+    history: History,
+) -> Result<(Registry, Feed), RegistryError> {
+    let path = data_dir.join(FILE);
+    let failed = |source| RegistryError::Open { path: path.clone(), source };
+    let connection = schema::open(&path).map_err(failed)?;
+    let retention = Retention { jobs_max: history.jobs_max, keep_for: history.keep_for };
+    if store::position(&connection).map_err(failed)? > head.seq {
+        // An older journal was put back: what came after it has not happened.
+        schema::create(&connection).map_err(failed)?;
+    }
+    let projection = Projection::open(connection, retention).map_err(failed)?;
+    let (news, inbox) = channel();
+    let queued = Arc::new(AtomicUsize::new(0));
+    let (written, reached) = watch::channel(Seq(0));
+    let mut projector = Projector {
+        projection,
+        journal,
+        news: inbox,
+        queued: queued.clone(),
+        written,
+        wanted: Seq(0),
+    };
+    let thread = std::thread::Builder::new().name("registry".to_owned()).spawn(move || {
+        give_way();
+        projector.catch_up_at_start();
+        projector.run();
+    })?;
+    let readers = Arc::default();
+    let registry =
+        Registry { path: path.into(), news: news.clone(), written: reached.clone(), readers };
+    Ok((registry, Feed { news, queued, written: reached, thread, behind: false }))
+}
+
+/// Whoever schedules goes first; this thread can catch up later.
+fn give_way() {
+    let this = rustix::thread::gettid();
+    if let Err(error) = rustix::process::setpriority_process(Some(this), 10) {
+        tracing::debug!(%error, "the registry runs at the usual priority");
+    }
+}
+
+impl Feed {
+    /// Never waits: if the registry is behind, it reads the journal itself.
+    pub(crate) fn push(&mut self, entries: Vec<Entry>) {
+        let queued = self.queued.load(Ordering::Relaxed);
+        if queued > 0 && queued + entries.len() > ENTRIES_QUEUED_MAX {
+            if !std::mem::replace(&mut self.behind, true) {
+                self.send(News::Behind);
+            }
+            return;
+        }
+        self.behind = false;
+        self.queued.fetch_add(entries.len(), Ordering::Relaxed);
+        self.send(News::Entries(entries));
+    }
+
+    /// How far the registry has written; the journal must keep what lies behind.
+    pub(crate) fn position(&self) -> Seq {
+        *self.written.borrow()
+    }
+
+    /// Writes what there is.
+    pub(crate) fn close(self) {
+        self.send(News::Close);
+        if self.thread.join().is_err() {
+            tracing::error!("the registry's thread panicked; it is made anew at the next start");
+        }
+    }
+
+    fn send(&self, news: News) {
+        if self.news.send(news).is_err() {
+            tracing::error!("the registry has stopped");
+        }
+    }
+}
+
+impl Registry {
+    /// Waits until everything up to here can be read.
+    pub(crate) async fn reach(&self, position: Seq) -> Result<(), LookupError> {
+        let mut written = self.written.clone();
+        if *written.borrow() >= position {
+            return Ok(());
+        }
+        self.news.send(News::Wanted(position)).map_err(|_| LookupError::Stopped)?;
+        let reached = written.wait_for(|seq| *seq >= position);
+        match tokio::time::timeout(REACH_WITHIN, reached).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(_)) => Err(LookupError::Stopped),
+            Err(_) => Err(LookupError::Behind(position)),
+        }
+    }
+
+    pub(crate) async fn job(&self, id: String) -> Result<Option<v1::Job>, LookupError> {
+        self.read(move |connection| query::job(connection, &id)).await
+    }
+
+    pub(crate) async fn search(
+        &self,
+        wanted: v1::ListJobsRequest,
+    ) -> Result<v1::ListJobsResponse, LookupError> {
+        self.read(move |connection| query::search(connection, &wanted)).await
+    }
+
+    pub(crate) async fn settlements(
+        &self,
+        ids: Vec<JobId>,
+    ) -> Result<Vec<(JobId, Settlement)>, LookupError> {
+        self.read(move |connection| query::settlements(connection, &ids)).await
+    }
+
+    pub(crate) async fn counts(&self) -> Result<Vec<v1::StateCount>, LookupError> {
+        self.read(query::counts).await
+    }
+
+    /// The names that these numbers stand for; empty for what is forgotten.
+    pub(crate) async fn names(
+        &self,
+        jobs: Vec<JobNo>,
+        workers: Vec<u32>,
+    ) -> Result<(Vec<JobNames>, Vec<String>), LookupError> {
+        self.read(move |connection| {
+            let jobs = jobs.iter().map(|no| query::job_names(connection, *no));
+            let jobs = jobs.collect::<Result<_, _>>()?;
+            let workers = workers.iter().map(|no| query::worker_name(connection, *no));
+            Ok((jobs, workers.collect::<Result<_, _>>()?))
+        })
+        .await
+    }
+
+    async fn read<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Connection) -> Result<T, QueryError> + Send + 'static,
+    ) -> Result<T, LookupError> {
+        let registry = self.clone();
+        let answer = tokio::task::spawn_blocking(move || {
+            let kept = registry.lock().pop();
+            let connection = match kept {
+                Some(connection) => connection,
+                None => schema::open_for_reading(&registry.path)?,
+            };
+            let answer = question(&connection);
+            let mut readers = registry.lock();
+            if readers.len() < READERS_KEPT {
+                readers.push(connection);
+            }
+            answer
+        });
+        Ok(answer.await.map_err(|_| LookupError::Stopped)??)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,186 @@
+//! Questions to the registry.
+
+use bellwether_core::model::{JobId, JobNo, Settlement};
+use bellwether_wire::v1;
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
+
+use super::store::{decode, signed};
+
+const LIMIT_DEFAULT: u32 = 100;
+const LIMIT_MAX: u32 = 1_000;
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum QueryError {
+    #[error("the cursor is not one that a response gave")]
+    Cursor,
+    #[error("the registry could not be read: {0}")]
+    Store(#[from] rusqlite::Error),
+}
+
+/// The newest job of this id, with everything.
+pub(super) fn job(connection: &Connection, id: &str) -> Result<Option<v1::Job>, QueryError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT body, spec FROM jobs JOIN specs USING (no) WHERE id = ?1 ORDER BY no DESC LIMIT 1",
+    )?;
+    let found = statement.query_row([id], whole).optional()?;
+    found.map(|job| with_dependencies(connection, job)).transpose()
+}
+
+fn whole(row: &Row<'_>) -> rusqlite::Result<v1::Job> {
+    let mut job: v1::Job = decode(row.get_ref(0)?.as_blob()?)?;
+    job.spec = Some(decode(row.get_ref(1)?.as_blob()?)?);
+    Ok(job)
+}
+
+fn with_dependencies(connection: &Connection, mut job: v1::Job) -> Result<v1::Job, QueryError> {
+    let mut statement = connection.prepare_cached("SELECT id FROM jobs WHERE no = ?1")?;
+    for no in job.spec.iter().flat_map(|spec| &spec.dependencies) {
+        let id = statement.query_row([signed(*no)], |row| row.get(0)).optional()?;
+        job.dependencies.extend(id);
+    }
+    Ok(job)
+}
+
+/// How these jobs ended, as far as they are known and have.
+pub(super) fn settlements(
+    connection: &Connection,
+    ids: &[JobId],
+) -> Result<Vec<(JobId, Settlement)>, QueryError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT state FROM jobs WHERE id = ?1 AND ended_at > 0 ORDER BY no DESC LIMIT 1",
+    )?;
+    let mut found = Vec::new();
+    for id in ids {
+        let state: Option<i32> = statement.query_row([id.as_str()], |row| row.get(0)).optional()?;
+        let settlement = state.map(|state| {
+            let completed = state == v1::JobState::Completed as i32;
+            if completed { Settlement::Completed } else { Settlement::NotCompleted }
+        });
+        found.extend(settlement.map(|settlement| (id.clone(), settlement)));
+    }
+    Ok(found)
+}
+
+/// What an event needs to be read alone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct JobNames {
+    pub(crate) id: String,
+    pub(crate) run_id: String,
+    pub(crate) node: String,
+}
+
+pub(super) fn job_names(connection: &Connection, no: JobNo) -> Result<JobNames, QueryError> {
+    let mut statement = connection
+        .prepare_cached("SELECT id, run_id, spec FROM jobs JOIN specs USING (no) WHERE no = ?1")?;
+    let found = statement.query_row([signed(no.0)], |row| {
+        let spec: v1::JobSpec = decode(row.get_ref(2)?.as_blob()?)?;
+        let id: String = row.get(0)?;
+        let node = if spec.node.is_empty() { id.clone() } else { spec.node };
+        Ok(JobNames { id, run_id: row.get(1)?, node })
+    });
+    Ok(found.optional()?.unwrap_or_default())
+}
+
+pub(super) fn worker_name(connection: &Connection, no: u32) -> Result<String, QueryError> {
+    let mut statement = connection.prepare_cached("SELECT id FROM workers WHERE no = ?1")?;
+    Ok(statement.query_row([no], |row| row.get(0)).optional()?.unwrap_or_default())
+}
+
+/// Newest first.
+pub(super) fn search(
+    connection: &Connection,
+    wanted: &v1::ListJobsRequest,
+) -> Result<v1::ListJobsResponse, QueryError> {
+    let limit = if wanted.limit == 0 { LIMIT_DEFAULT } else { wanted.limit.min(LIMIT_MAX) };
+    let mut filter = Filter::default();
+    filter.states(&wanted.states);
+    filter.text("kind = ?", &wanted.r#type);
+    filter.text("run_id = ?", &wanted.run_id);
+    filter.text("worker = ?", &wanted.worker);
+    filter.text("no IN (SELECT no FROM tags WHERE tag = ?)", &wanted.tag);
+    filter.number("submitted_at >= ?", wanted.submitted_after);
+    filter.number("submitted_at <= ?", wanted.submitted_before);
+    if !wanted.id_prefix.is_empty() {
+        filter.text("id >= ?", &wanted.id_prefix);
+        // No text is between a prefix with the highest character and what follows the prefix.
+        filter.text("id < ?", &format!("{}\u{10ffff}", wanted.id_prefix));
+    }
+    if !wanted.cursor.is_empty() {
+        let before: u64 = wanted.cursor.parse().map_err(|_| QueryError::Cursor)?;
+        filter.number("no < ?", before);
+    }
+    let sql = format!(
+        "SELECT body, spec FROM jobs JOIN specs USING (no){} ORDER BY no DESC LIMIT {}",
+        filter.clause(),
+        limit + 1,
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map(params_from_iter(filter.values), whole)?;
+    let mut jobs = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+    let more = jobs.len() > limit as usize;
+    jobs.truncate(limit as usize);
+    let next_cursor = match jobs.last() {
+        Some(last) if more => last.job.to_string(),
+        _ => String::new(),
+    };
+    jobs.iter_mut().for_each(shorten);
+    Ok(v1::ListJobsResponse { jobs, next_cursor })
+}
+
+fn shorten(job: &mut v1::Job) {
+    job.attempts.clear();
+    job.result.clear();
+    if let Some(spec) = &mut job.spec {
+        spec.payload.clear();
+    }
+}
+
+/// How many jobs are in which state.
+pub(super) fn counts(connection: &Connection) -> Result<Vec<v1::StateCount>, QueryError> {
+    let mut statement =
+        connection.prepare_cached("SELECT state, count(*) FROM jobs GROUP BY state")?;
+    let rows = statement.query_map([], |row| {
+        let count: i64 = row.get(1)?;
+        Ok(v1::StateCount { state: row.get(0)?, count: count.unsigned_abs() })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+#[derive(Debug, Default)]
+struct Filter {
+    conditions: Vec<String>,
+    values: Vec<Value>,
+}
+
+impl Filter {
+    fn text(&mut self, condition: &str, value: &str) {
+        if !value.is_empty() {
+            self.conditions.push(condition.to_owned());
+            self.values.push(Value::Text(value.to_owned()));
+        }
+    }
+
+    fn number(&mut self, condition: &str, value: u64) {
+        if value > 0 {
+            self.conditions.push(condition.to_owned());
+            self.values.push(Value::Integer(signed(value)));
+        }
+    }
+
+    fn states(&mut self, states: &[i32]) {
+        if states.is_empty() {
+            return;
+        }
+        let marks = vec!["?"; states.len()].join(", ");
+        self.conditions.push(format!("state IN ({marks})"));
+        self.values.extend(states.iter().map(|state| Value::Integer(i64::from(*state))));
+    }
+
+    fn clause(&self) -> String {
+        if self.conditions.is_empty() {
+            return String::new();
+        }
+        format!(" WHERE {}", self.conditions.join(" AND "))
+    }
+}

@@ -1,0 +1,142 @@
+//! Rows in the file.
+
+use std::time::Duration;
+
+use bellwether_core::model::{JobNo, Seq, WorkerNo};
+use bellwether_wire::job::job_spec_to_wire;
+use bellwether_wire::v1;
+use prost::Message as _;
+use rusqlite::{Connection, OptionalExtension as _, params};
+use rustc_hash::FxHashMap;
+
+use super::row::Row;
+use crate::clock;
+
+/// Ended jobs that one flush forgets at most, so that no flush takes long.
+const FORGET_ROWS_MAX: u64 = 2_000;
+
+pub(super) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+pub(super) fn position(connection: &Connection) -> rusqlite::Result<Seq> {
+    let seq = connection.query_row("SELECT seq FROM position", [], |row| row.get::<_, i64>(0))?;
+    Ok(Seq(seq.unsigned_abs()))
+}
+
+pub(super) fn save_position(connection: &Connection, seq: Seq) -> rusqlite::Result<()> {
+    connection.prepare_cached("UPDATE position SET seq = ?1")?.execute([signed(seq.0)]).map(drop)
+}
+
+pub(super) fn workers(connection: &Connection) -> rusqlite::Result<FxHashMap<WorkerNo, String>> {
+    let mut statement = connection.prepare("SELECT no, id FROM workers")?;
+    let rows = statement.query_map([], |row| Ok((WorkerNo(row.get(0)?), row.get(1)?)))?;
+    rows.collect()
+}
+
+pub(super) fn save_worker(connection: &Connection, no: WorkerNo, id: &str) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO workers VALUES (?1, ?2)")?
+        .execute(params![no.0, id])
+        .map(drop)
+}
+
+/// The row without its spec.
+pub(super) fn load(connection: &Connection, no: JobNo) -> rusqlite::Result<Option<Row>> {
+    let mut statement =
+        connection.prepare_cached("SELECT id, kind, worker, body FROM jobs WHERE no = ?1")?;
+    statement
+        .query_row([signed(no.0)], |row| {
+            Ok(Row {
+                id: row.get(0)?,
+                kind: row.get(1)?,
+                worker: row.get(2)?,
+                job: decode(row.get_ref(3)?.as_blob()?)?,
+                unwritten_spec: None,
+                changed: false,
+            })
+        })
+        .optional()
+}
+
+pub(super) fn decode<M: prost::Message + Default>(bytes: &[u8]) -> rusqlite::Result<M> {
+    M::decode(bytes).map_err(|error| {
+        let kind = rusqlite::types::Type::Blob;
+        rusqlite::Error::FromSqlConversionFailure(0, kind, Box::new(error))
+    })
+}
+
+pub(super) fn save(connection: &Connection, no: JobNo, row: &Row) -> rusqlite::Result<()> {
+    let number = signed(no.0);
+    let job: &v1::Job = &row.job;
+    if let Some(spec) = &row.unwritten_spec {
+        connection
+            .prepare_cached("INSERT OR REPLACE INTO specs VALUES (?1, ?2)")?
+            .execute(params![number, job_spec_to_wire(spec).encode_to_vec()])?;
+        for tag in &spec.tags {
+            connection
+                .prepare_cached("INSERT OR IGNORE INTO tags VALUES (?1, ?2)")?
+                .execute(params![tag.as_str(), number])?;
+        }
+        let insert = "INSERT OR REPLACE INTO jobs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+        connection.prepare_cached(insert)?.execute(params![
+            number,
+            row.id,
+            row.kind,
+            job.run_id,
+            job.state,
+            row.worker,
+            signed(job.submitted_at),
+            signed(job.ended_at),
+            job.encode_to_vec(),
+        ])?;
+        return Ok(());
+    }
+    connection
+        .prepare_cached(
+            "UPDATE jobs SET state = ?2, worker = ?3, ended_at = ?4, body = ?5 WHERE no = ?1",
+        )?
+        .execute(params![number, job.state, row.worker, signed(job.ended_at), job.encode_to_vec(),])
+        .map(drop)
+}
+
+/// How much history is kept.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Retention {
+    pub(super) jobs_max: u64,
+    pub(super) keep_for: Duration,
+}
+
+impl Retention {
+    pub(super) fn apply(self, connection: &Connection) -> rusqlite::Result<()> {
+        // Numbers are given in order, so the span of them bounds the count without counting.
+        let span = "SELECT coalesce(max(no) - min(no) + 1, 0) FROM jobs";
+        let span: i64 = connection.prepare_cached(span)?.query_row([], |row| row.get(0))?;
+        let excess = span.unsigned_abs().saturating_sub(self.jobs_max).min(FORGET_ROWS_MAX);
+        if excess > 0 {
+            let oldest = "SELECT no FROM jobs WHERE ended_at > 0 ORDER BY ended_at LIMIT ?1";
+            forget(connection, oldest, excess)?;
+        }
+        let keep_for = u64::try_from(self.keep_for.as_micros()).unwrap_or(u64::MAX);
+        let before = clock::now().0.saturating_sub(keep_for);
+        let aged = format!(
+            "SELECT no FROM jobs WHERE ended_at > 0 AND ended_at < ?1 \
+             ORDER BY ended_at LIMIT {FORGET_ROWS_MAX}"
+        );
+        forget(connection, &aged, before)
+    }
+}
+
+fn forget(connection: &Connection, chosen: &str, argument: u64) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(chosen)?;
+    let chosen: Vec<i64> = statement
+        .query_map([signed(argument)], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    for no in chosen {
+        for table in ["jobs", "specs", "tags"] {
+            let sql = format!("DELETE FROM {table} WHERE no = ?1");
+            connection.prepare_cached(&sql)?.execute([no])?;
+        }
+    }
+    Ok(())
+}

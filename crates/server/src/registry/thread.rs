@@ -1,0 +1,174 @@
+//! The registry's own thread: it takes durable entries, or reads them from the journal when it has
+//! fallen behind, and writes them in batches.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use bellwether_core::model::Seq;
+use bellwether_core::{Engine, Entry};
+use bellwether_journal::{ReadError, Reader, SnapshotError};
+use tokio::sync::watch;
+
+use super::projection::Projection;
+
+/// How long a change may wait to be written.
+const FLUSH_INTERVAL: Duration = Duration::from_millis(200);
+/// Changed rows that may wait.
+const FLUSH_ROWS: usize = 20_000;
+/// After a failure, as with a full disk.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub(crate) enum News {
+    Entries(Vec<Entry>),
+    /// Entries were left out: read them from the journal.
+    Behind,
+    /// Somebody wants to read what happened up to here.
+    Wanted(Seq),
+    Close,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Trouble {
+    #[error(transparent)]
+    Store(#[from] rusqlite::Error),
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+    #[error("the snapshot could not be understood: {0}")]
+    State(#[from] bellwether_core::snapshot::SnapshotError),
+}
+
+pub(super) struct Projector {
+    pub(super) projection: Projection,
+    pub(super) journal: Box<dyn Reader>,
+    pub(super) news: Receiver<News>,
+    /// Entries in the channel.
+    pub(super) queued: Arc<AtomicUsize>,
+    pub(super) written: watch::Sender<Seq>,
+    pub(super) wanted: Seq,
+}
+
+impl Projector {
+    pub(super) fn run(mut self) {
+        let mut flush_at: Option<Instant> = None;
+        loop {
+            let due = flush_at.is_some_and(|at| at <= Instant::now());
+            let asked =
+                self.wanted > *self.written.borrow() && self.wanted <= self.projection.position();
+            if due || asked || self.projection.changed() >= FLUSH_ROWS {
+                flush_at = None;
+                self.attempt(Projector::flush);
+            }
+            let next = match flush_at {
+                Some(at) => self.news.recv_timeout(at.saturating_duration_since(Instant::now())),
+                None => self.news.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            match next {
+                Ok(News::Close) | Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {}
+                Ok(news) => {
+                    self.hear(news);
+                    flush_at = flush_at.or_else(|| Some(Instant::now() + FLUSH_INTERVAL));
+                }
+            }
+        }
+        if let Err(trouble) = self.flush() {
+            tracing::warn!(%trouble, "the registry catches up at the next start");
+        }
+    }
+
+    fn hear(&mut self, news: News) {
+        match news {
+            News::Entries(entries) => {
+                self.queued.fetch_sub(entries.len(), Ordering::Relaxed);
+                let Some(first) = entries.first() else { return };
+                if first.seq > self.projection.position().next() {
+                    self.attempt(Projector::catch_up);
+                }
+                self.attempt(|projector| projector.project(&entries));
+            }
+            News::Behind => self.attempt(Projector::catch_up),
+            News::Wanted(position) => {
+                self.wanted = self.wanted.max(position);
+                self.attempt(Projector::catch_up_if_idle);
+            }
+            News::Close => {}
+        }
+    }
+
+    /// Does it until it succeeds: the journal keeps what the registry has not read.
+    fn attempt(&mut self, work: impl Fn(&mut Projector) -> Result<(), Trouble>) {
+        while let Err(trouble) = work(self) {
+            tracing::warn!(%trouble, "the registry could not go on; it tries again");
+            std::thread::sleep(RETRY_INTERVAL);
+            if let Err(trouble) = self.start_over() {
+                tracing::warn!(%trouble, "the registry could not start over");
+            }
+        }
+    }
+
+    fn project(&mut self, entries: &[Entry]) -> Result<(), Trouble> {
+        entries.iter().try_for_each(|entry| self.projection.project(entry)).map_err(Trouble::from)
+    }
+
+    fn flush(&mut self) -> Result<(), Trouble> {
+        self.projection.flush()?;
+        self.written.send_replace(self.projection.position());
+        Ok(())
+    }
+
+    fn start_over(&mut self) -> Result<(), Trouble> {
+        self.projection.rewind()?;
+        self.catch_up()
+    }
+
+    /// A reader may want what was left out on the way, when nothing follows that would tell.
+    fn catch_up_if_idle(&mut self) -> Result<(), Trouble> {
+        let idle = self.queued.load(Ordering::Relaxed) == 0;
+        if idle && self.wanted > self.projection.position() { self.catch_up() } else { Ok(()) }
+    }
+
+    /// Reads what the journal has and the registry has not.
+    pub(super) fn catch_up_at_start(&mut self) {
+        self.attempt(Projector::catch_up);
+        self.attempt(Projector::flush);
+    }
+
+    fn catch_up(&mut self) -> Result<(), Trouble> {
+        match self.read_on() {
+            Err(Trouble::Read(ReadError::Truncated { first })) => {
+                self.import(first)?;
+                self.read_on()
+            }
+            done => done,
+        }
+    }
+
+    fn read_on(&mut self) -> Result<(), Trouble> {
+        for record in self.journal.read(self.projection.position().next())? {
+            for entry in &record?.entries {
+                self.projection.project(entry)?;
+            }
+            if self.projection.changed() >= FLUSH_ROWS {
+                self.projection.flush()?;
+                self.written.send_replace(self.projection.position());
+            }
+        }
+        Ok(())
+    }
+
+    /// The journal no longer has what is missing: the snapshot stands for it.
+    fn import(&mut self, first: Seq) -> Result<(), Trouble> {
+        let Some(snapshot) = self.journal.load_snapshot()? else {
+            return Err(ReadError::Truncated { first }.into());
+        };
+        tracing::info!(position = %snapshot.head.seq, "the registry starts over from a snapshot");
+        let engine = Engine::restore(&snapshot.bytes)?;
+        self.projection.import(engine.state())?;
+        Ok(())
+    }
+}

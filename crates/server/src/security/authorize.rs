@@ -1,0 +1,99 @@
+//! Every call passes here, gRPC and HTTP alike.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http::{HeaderMap, Request, Response, header};
+use tonic::Status;
+use tonic::body::Body;
+use tower::{Layer, Service};
+
+use super::access::{Access, access};
+use super::tokens::Tokens;
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Denied {
+    #[error("this needs a token; send it as `authorization: Bearer <token>`")]
+    NoToken,
+    #[error("the token is not known")]
+    UnknownToken,
+    #[error("the token of {name} does not carry a role that may do this")]
+    Role { name: String },
+    #[error("nobody may do this")]
+    Nobody,
+}
+
+/// The doorkeeper. Without tokens, which is possible on loopback alone, everybody may do everything.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Door {
+    tokens: Option<Arc<Tokens>>,
+}
+
+impl Door {
+    pub(crate) fn new(tokens: Option<Tokens>) -> Door {
+        Door { tokens: tokens.map(Arc::new) }
+    }
+
+    pub(crate) fn check(&self, path: &str, headers: &HeaderMap) -> Result<(), Denied> {
+        let Some(tokens) = &self.tokens else { return Ok(()) };
+        let access = access(path).ok_or(Denied::Nobody)?;
+        if access == Access::Everybody {
+            return Ok(());
+        }
+        let token = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let token = token.and_then(|value| value.strip_prefix("Bearer ")).ok_or(Denied::NoToken)?;
+        let holder = tokens.holder(token).ok_or(Denied::UnknownToken)?;
+        let may = match access {
+            Access::Everybody | Access::Holders => true,
+            Access::Roles(roles) => roles.iter().any(|role| holder.roles.contains(role)),
+        };
+        if may { Ok(()) } else { Err(Denied::Role { name: holder.name.clone() }) }
+    }
+}
+
+impl From<Denied> for Status {
+    fn from(denied: Denied) -> Status {
+        match denied {
+            Denied::NoToken | Denied::UnknownToken => Status::unauthenticated(denied.to_string()),
+            Denied::Role { .. } | Denied::Nobody => Status::permission_denied(denied.to_string()),
+        }
+    }
+}
+
+impl<S> Layer<S> for Door {
+    type Service = Guarded<S>;
+
+    fn layer(&self, inner: S) -> Guarded<S> {
+        Guarded { door: self.clone(), inner }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Guarded<S> {
+    door: Door,
+    inner: S,
+}
+
+impl<S, B> Service<Request<B>> for Guarded<S>
+where
+    S: Service<Request<B>, Response = Response<Body>>,
+{
+    type Response = Response<Body>;
+    type Error = S::Error;
+    type Future = futures_util::future::Either<
+        std::future::Ready<Result<Response<Body>, S::Error>>,
+        S::Future,
+    >;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        use futures_util::future::Either;
+        match self.door.check(request.uri().path(), request.headers()) {
+            Ok(()) => Either::Right(self.inner.call(request)),
+            Err(denied) => Either::Left(std::future::ready(Ok(Status::from(denied).into_http()))),
+        }
+    }
+}
