@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod archive;
 mod bench;
 mod client;
 mod completions;
@@ -13,6 +14,8 @@ mod exit;
 mod output;
 mod paint;
 mod progress;
+mod replay;
+mod restore;
 mod serve;
 mod simulate;
 mod worker;
@@ -42,7 +45,9 @@ enum Command {
     Retry(client::retry::Arguments),
     Drain(client::drain::Arguments),
     Events(client::events::Arguments),
+    Replay(replay::Arguments),
     Snapshot(client::snapshot::Arguments),
+    Restore(restore::Arguments),
     Demo(demo::Arguments),
     Simulate(simulate::Arguments),
     Bench(bench::Arguments),
@@ -64,6 +69,8 @@ fn main() -> ExitCode {
         Command::Retry(arguments) => client::retry::run(arguments),
         Command::Drain(arguments) => client::drain::run(arguments),
         Command::Events(arguments) => client::events::run(arguments),
+        Command::Replay(arguments) => replay::run(arguments),
+        Command::Restore(arguments) => restore::run(arguments),
         Command::Snapshot(arguments) => client::snapshot::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),
         Command::Simulate(arguments) => simulate::run(arguments),

@@ -12,6 +12,7 @@ mod server;
 /// with a sync at every commit. Latencies count from when a job was to be sent.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
+#[group(skip)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,

@@ -83,7 +83,6 @@ pub(super) fn reason(kind: Kind) -> &'static str {
         Kind::StableHash => "stable_hash",
         Kind::Hedge => "hedge",
         Kind::SparesFastSlots => "spares_fast_slots",
-        Kind::SparesFastSlots => "spares_fast_slots",
     }
 }
 
@@ -105,9 +104,6 @@ fn reason_in_words(reason: &v1::Reason) -> String {
         Kind::Hedge => "the first worker was quiet, so it was asked as well".to_owned(),
         Kind::SparesFastSlots => {
             "the last slots of the faster ones are kept for shorter jobs".to_owned()
-        }
-        Kind::SparesFastSlots => {
-            "it is fast enough, and faster ones are spared for longer jobs".to_owned()
         }
     }
 }

@@ -22,8 +22,8 @@ const GIVE_UP_AFTER: Duration = Duration::from_secs(120);
 const FRAME: Duration = Duration::from_millis(200);
 /// The worker that is killed, when, and when it is back.
 const VICTIM: usize = 1;
-const KILL_AFTER: Duration = Duration::from_secs(4);
-const BACK_AFTER: Duration = Duration::from_secs(7);
+const KILL_AFTER: Duration = Duration::from_millis(2_500);
+const BACK_AFTER: Duration = Duration::from_secs(5);
 
 /// Watch a scheduler, four workers of different speeds and a mixed load of runs. One worker is
 /// killed and comes back; no job is lost.

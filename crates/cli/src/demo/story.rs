@@ -74,7 +74,7 @@ impl Story {
             by_worker: BTreeMap::new(),
             decision: String::new(),
         };
-        let mut richest = 0;
+        let mut best = (0, 0);
         for id in &self.ids {
             let job = client.job(id, 0).await?;
             let completed = job.state() == v1::JobState::Completed;
@@ -89,11 +89,11 @@ impl Story {
                 if attempt.state == "completed" {
                     *summary.by_worker.entry(attempt.worker.clone()).or_default() += 1;
                 }
-                // The decision with the most to choose from is the best to tell.
+                // The decision with the most to choose from, made with confidence, tells the most.
                 if let Some(decision) = &attempt.decision
-                    && decision.losers.len() >= richest
+                    && (decision.losers.len(), decision.confidence_percent) >= best
                 {
-                    richest = decision.losers.len();
+                    best = (decision.losers.len(), decision.confidence_percent);
                     let name = |no| names.get(&no).cloned().unwrap_or_else(|| no.to_string());
                     let words = decision_in_words(&attempt.worker, decision, name);
                     summary.decision = format!("job {id}: {words}");

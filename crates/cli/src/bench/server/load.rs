@@ -186,9 +186,10 @@ impl Times {
 
     pub(super) fn started(&self, payload: &[u8]) {
         if let Some(time) = number(payload).and_then(|number| self.started.get(number)) {
-            // Of two runs of a job the first counts.
-            let now = self.now();
-            drop(time.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed));
+            // Of two runs of a job the first counts; they can't be at the same moment.
+            if time.load(Ordering::Relaxed) == 0 {
+                time.store(self.now(), Ordering::Relaxed);
+            }
         }
     }
 

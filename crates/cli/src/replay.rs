@@ -1,0 +1,109 @@
+//! `bellwether replay`: does the journal hold, and does it lead to the same decisions?
+
+use std::path::PathBuf;
+
+use bellwether_core::Event;
+use bellwether_journal::OpenError;
+use clap::Args;
+use serde::Serialize;
+
+use crate::archive::{self, Backend};
+use crate::exit::Verdict;
+use crate::output;
+
+/// Mismatches that are told one by one.
+const TOLD_MAX: usize = 10;
+
+/// Verify the hash chain of a journal and recompute every decision in it. Exits with 1 if anything
+/// does not match. A scheduler may be running on it.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Where the journal is kept
+    #[arg(long, value_name = "DIR", default_value = "data")]
+    data_dir: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    events: u64,
+    decisions: u64,
+    mismatches: u64,
+    chain_head: String,
+    /// The last position.
+    position: u64,
+    /// The position after which decisions were recomputed; 0 is the beginning.
+    from: u64,
+    state_hash: String,
+    /// What is wrong, the first few.
+    findings: Vec<String>,
+}
+
+pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
+    let report = match replay(&arguments)? {
+        Ok(report) => report,
+        Err(damage) => {
+            eprintln!("error: {damage}");
+            return Ok(Verdict::CheckFailed);
+        }
+    };
+    if arguments.json {
+        output::print_json(&report)?;
+    } else {
+        output::print(&readable(&report))?;
+    }
+    Ok(if report.mismatches == 0 { Verdict::Fine } else { Verdict::CheckFailed })
+}
+
+/// The inner error is damage: what was to be found out, not a reason to stop.
+fn replay(arguments: &Arguments) -> anyhow::Result<Result<Report, OpenError>> {
+    let dir = &arguments.data_dir;
+    let reader = match Backend::of(dir)?.inspect(dir) {
+        Ok(reader) => reader,
+        Err(damage @ OpenError::Damaged(_)) => return Ok(Err(damage)),
+        Err(error) => return Err(error.into()),
+    };
+    let (mut engine, mut head) = archive::origin(reader.as_ref())?;
+    let from = head.seq.0;
+    let (mut events, mut decisions, mut mismatches) = (0, 0, 0);
+    let mut findings = Vec::new();
+    for record in reader.read(head.seq.next())? {
+        let record = record?;
+        head = record.head();
+        for entry in &record.entries {
+            events += 1;
+            decisions += u64::from(matches!(entry.event, Event::Assigned { .. }));
+            if let Err(mismatch) = engine.verify(entry) {
+                mismatches += 1;
+                if findings.len() < TOLD_MAX {
+                    findings.push(mismatch.to_string());
+                }
+            }
+        }
+    }
+    let state_hash = engine.state_hash().iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(Ok(Report {
+        events,
+        decisions,
+        mismatches,
+        chain_head: head.chain.to_string(),
+        position: head.seq.0,
+        from,
+        state_hash,
+        findings,
+    }))
+}
+
+fn readable(report: &Report) -> String {
+    let Report { events, decisions, mismatches, chain_head, position, from, .. } = report;
+    let mut text = format!(
+        "{events} events from {from} to {position}, the chain holds\n{decisions} decisions, \
+         {mismatches} mismatches\nchain head {chain_head}\n"
+    );
+    for finding in &report.findings {
+        text.push_str(&format!("  {finding}\n"));
+    }
+    text
+}

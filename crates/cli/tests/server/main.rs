@@ -1,0 +1,7 @@
+//! The real binary as scheduler, worker and client.
+
+mod commands;
+mod durability;
+mod fixture;
+mod history;
+mod measuring;

@@ -1,0 +1,53 @@
+//! The benchmark and the demo.
+
+use serde_json::Value;
+
+use crate::fixture::bellwether;
+
+fn bench(more: &[&str]) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let output = bellwether()
+        .current_dir(folder.path())
+        .args(["bench", "--workers", "2", "--slots", "4", "--json"])
+        .args(more)
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn the_benchmark_reports_what_it_promises() {
+    for more in [
+        &["--jobs", "2000"][..],
+        &["--jobs", "200", "--rate", "1000"],
+        &["--jobs", "500", "--guarantee", "exactly_once"],
+        &["--chain", "20"],
+        &["--fan", "50"],
+    ] {
+        let report = bench(more);
+        for key in ["submit_per_s", "complete_per_s", "rss_bytes", "total_s"] {
+            assert!(report[key].as_f64().unwrap() > 0.0, "{more:?} {key}: {report}");
+        }
+        for key in ["start_ms", "result_ms"] {
+            for quantile in ["p50", "p99", "p999"] {
+                assert!(report[key][quantile].as_f64().unwrap() > 0.0, "{more:?}: {report}");
+            }
+        }
+        assert!(report["fsync_ms"]["p50"].as_f64().unwrap() > 0.0);
+        assert!(report["fsync_ms"]["p99"].as_f64().unwrap() > 0.0);
+    }
+}
+
+#[test]
+fn the_demo_ends_by_itself_and_loses_nothing() {
+    let output = bellwether().arg("demo").output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.contains("128 of 128 jobs completed"), "{text}");
+    assert!(text.contains("bee is killed") && text.contains("bee is back"), "{text}");
+    assert!(text.contains("was chosen because"), "{text}");
+    assert!(!text.contains('\x1b'), "no colours where there is no terminal");
+}
