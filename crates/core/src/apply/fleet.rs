@@ -193,10 +193,11 @@ impl State {
     /// Its place among those with room; none if it has none.
     fn free_key(&self, no: WorkerNo) -> Option<FreeKey> {
         let worker = self.expect_worker(no);
-        if !worker.takes_jobs() {
+        let queue_max = self.config.max_queue_per_worker;
+        if !worker.takes_jobs() || worker.foreign_queue >= queue_max {
             return None;
         }
-        let ahead = self.config.prefetch.min(self.config.max_queue_per_worker).min(worker.short);
+        let ahead = self.config.prefetch.min(queue_max).min(worker.short);
         let (held, slots) = (worker.held.len(), worker.spec.slots as usize);
         #[cfg(feature = "defects")]
         let slots = slots + 3 * usize::from(self.has(crate::defect::Defect::OverfillWorker));

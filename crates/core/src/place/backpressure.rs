@@ -17,6 +17,11 @@ pub(crate) fn admit(state: &State, jobs: u64, bytes: u64) -> Result<Option<Throt
     let held = totals.payload_bytes + bytes;
     let jobs_limit = share(config.jobs_max, config.reject_percent);
     let bytes_limit = share(config.payload_bytes_total_max, config.reject_percent);
+    if jobs > jobs_limit && jobs > 1 {
+        // To wait would not help it.
+        let (given, max) = (jobs as usize, jobs_limit as usize);
+        return Err(Rejection::RunTooLarge { given, max });
+    }
     if live > jobs_limit {
         let retry_after = time_for(state, live - jobs_limit);
         let (what, key) = ("jobs", "jobs_max");

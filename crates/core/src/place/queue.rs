@@ -108,6 +108,9 @@ impl State {
                 Ok(Choice::Hold { kind, until }) => {
                     reserved.add(kind);
                     passed.add(place, class);
+                    // The room that it leaves is the next one's, in order: nobody parked may be
+                    // passed by.
+                    self.wake_classes();
                     let sooner = self.index.look_again_at.is_none_or(|at| until < at);
                     if sooner {
                         self.index.look_again_at = Some(until);

@@ -148,6 +148,7 @@ fn step() -> impl Strategy<Value = Step> {
 pub(crate) fn tight() -> Config {
     Config {
         retain_jobs: 40,
+        jobs_max: 60,
         max_crashes: 2,
         prefetch_horizon: Micros::from_millis(30),
         ..Config::default()

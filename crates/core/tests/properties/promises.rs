@@ -1,6 +1,7 @@
 //! Determinism: the same commands, the same events; and a restart changes nothing but terms.
 
 use bellwether_core::Engine;
+use bellwether_core::why::Because;
 use proptest::prelude::*;
 
 use super::history::{Step, steps, take, tight};
@@ -50,6 +51,8 @@ proptest! {
     }
 
     /// While no time passes, not even terms differ: the restarted engine decides as the live one.
+    /// Unless somebody is held for a faster worker: whether that still pays is looked at now and
+    /// then, and at once after a restart.
     #[test]
     fn a_restarted_engine_decides_as_the_live_one(
         before in steps(60),
@@ -57,8 +60,11 @@ proptest! {
     ) {
         let mut live = play(&before);
         let mut again = play(&before);
-        live.tick();
-        again.restart_from_snapshot();
+        if holds_somebody(&live) {
+            return Ok(());
+        }
+        let ticked = (live.tick().batch, again.restart_from_snapshot().batch);
+        prop_assert_eq!(ticked.0, ticked.1);
         for step in after.iter().filter(|step| !takes_time(step)) {
             take(&mut live, step);
             take(&mut again, step);
@@ -74,6 +80,13 @@ proptest! {
         let cut = cut % snapshot.len();
         prop_assert!(Engine::restore(&snapshot[..cut]).is_err());
     }
+}
+
+fn holds_somebody(world: &World) -> bool {
+    let state = world.engine.state();
+    state.jobs().any(|(no, _)| {
+        matches!(state.why(no, world.now).because, Because::Held { .. } | Because::Next { .. })
+    })
 }
 
 fn takes_time(step: &Step) -> bool {

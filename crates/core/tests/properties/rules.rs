@@ -77,6 +77,9 @@ fn jobs_start_after_their_dependencies(state: &State) {
 fn memory_is_bounded(state: &State) {
     let ended = state.jobs().filter(|(_, job)| job.state.has_ended()).count();
     assert!(ended as u64 <= state.config().retain_jobs, "{ended} ended jobs are remembered");
+    // Those that are retried by hand were taken in before.
+    let most = state.config().jobs_max + state.config().retain_jobs;
+    assert!(state.totals().live <= most, "{} jobs live", state.totals().live);
 }
 
 /// A ready job that some worker has room for would have been placed.

@@ -175,6 +175,24 @@ fn the_queue_of_a_worker_is_bounded() {
 }
 
 #[test]
+fn a_worker_with_a_long_queue_of_its_own_gets_no_more() {
+    check(
+        "
+        config max_queue_per_worker=3
+        worker w1 slots=4; beat w1 queue=3
+        submit a; why a
+        beat w1 queue=2
+        ",
+        expect![[r#"
+            configure v1
+            report w1 load=0 queue=3
+            job a waits because the one worker that can run it is busy; it is next
+            report w1 load=0 queue=2 | assign a w1
+        "#]],
+    );
+}
+
+#[test]
 fn a_free_slot_is_better_than_being_sent_ahead() {
     check(
         "

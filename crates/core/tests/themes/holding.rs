@@ -135,3 +135,27 @@ fn a_long_job_leaves_the_last_fast_slots_to_short_ones() {
         "#]],
     );
 }
+
+#[test]
+fn a_job_that_was_set_aside_goes_before_one_that_comes_behind_it() {
+    let script = "
+        worker slow class=slow role=main; worker fast class=fast role=main; worker x role=other
+        submit s1 receiver=slow; ack s1; wait 10s; complete s1
+        submit f1 receiver=fast; ack f1; wait 1s; complete f1
+        submit s2 receiver=slow; ack s2; wait 10s; complete s2
+        submit f2 receiver=fast; ack f2; wait 1s; complete f2
+        submit a receiver=fast; submit b receiver=slow; ack a; ack b; --
+        run r1: first role=main cpu=1 priority=critical
+        submit second role=main cpu=2 priority=critical
+        submit fills receiver=x
+        run r3: third role=main cpu=3
+        complete b
+        ";
+    check(
+        script,
+        expect![[r#"
+            assign fills x
+            complete b slow | assign second slow
+        "#]],
+    );
+}

@@ -65,7 +65,7 @@ fn a_run_is_refused_whole() {
         ",
         expect![[r#"
             configure v1
-            refused: the queue is full (0 of 4 jobs); retry in 10.0 ms or raise jobs_max
+            refused: the run has 4 jobs; at most 3 are allowed, so split it
             throttled: 75% full, pause 10.0 ms
         "#]],
     );
