@@ -43,6 +43,7 @@ const FOLDERS: &[Folder] = &[
         files: &[
             "*.rs",
             "*.golden",
+            "*.journal",
             "*.json",
             "*.jsonl",
             "*.jsonl.gz",
