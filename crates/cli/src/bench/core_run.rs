@@ -91,7 +91,9 @@ pub(super) fn measure(
     let mut took = Duration::ZERO;
     let mut done = 0;
     while done < load.jobs {
-        let wave = (load.jobs - done).min(WAVE as u64);
+        let running = bench.running.len() as u64;
+        anyhow::ensure!(running > 0, "no job is running");
+        let wave = (load.jobs - done).min(WAVE as u64).min(running);
         // What a client does to make a job is not the engine's time.
         let jobs = (0..wave).map(|_| bench.new_job()).collect::<anyhow::Result<Vec<_>>>()?;
         let start = Instant::now();
@@ -212,7 +214,7 @@ impl Bench {
     /// was assigned instead.
     fn wave(&mut self, jobs: Vec<NewJob>) -> anyhow::Result<()> {
         for job in jobs {
-            let (worker, attempt) = self.running.pop_front().context("no job is running")?;
+            let (worker, attempt) = self.running.pop_front().expect("a wave is at most what runs");
             let report = Report::Complete { result: Default::default() };
             self.spent.complete += self.report(worker, attempt, report)?;
             self.spent.submit += self.submit(job)?;
