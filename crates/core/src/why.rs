@@ -7,6 +7,7 @@ mod sentence;
 
 use std::collections::BTreeSet;
 
+use crate::index::classes::Class;
 use crate::index::kinds::{KindKey, Lack};
 use crate::model::{JobId, JobNo, Micros, Name, Phase, Target, Timestamp, WorkerId, WorkerStatus};
 use crate::place::candidates::Wanted;
@@ -207,10 +208,12 @@ impl State {
         let before = ..(job.rank, no);
         let ahead_in_class = own.ready.range(before).take(AHEAD_MAX).count();
         let kinds: BTreeSet<u32> = suitable.iter().map(|worker| worker.kind).collect();
-        let rivals =
-            self.index.classes.iter().filter(|class| {
-                !class.paused && class.kinds.iter().any(|kind| kinds.contains(kind))
-            });
+        let competes = |class: &&Class| match &class.requirements.target {
+            _ if class.paused => false,
+            Target::Receiver(id) => suitable.iter().any(|worker| worker.id() == id),
+            Target::Any | Target::Role(_) => class.kinds.iter().any(|kind| kinds.contains(kind)),
+        };
+        let rivals = self.index.classes.iter().filter(competes);
         let ahead = rivals.flat_map(|class| class.ready.range(before)).take(AHEAD_MAX).count();
         let expected_start = self.expected_start(job, suitable, ahead, now);
         Place { ahead, ahead_in_class, expected_start }

@@ -174,13 +174,10 @@ fn impossible(
     lack: &Lack,
 ) -> fmt::Result {
     match workers {
-        1 => write!(
-            f,
-            "no present worker can run job {job}: the one there is, {nearest}, falls short: {lack}"
-        ),
+        1 => write!(f, "no present worker can run job {job}: worker {nearest} falls short, {lack}"),
         n => write!(
             f,
-            "no present worker can run job {job}: of {n}, {nearest} comes nearest, but {lack}"
+            "no present worker can run job {job}: of {n}, worker {nearest} comes nearest, but {lack}"
         ),
     }
 }

@@ -148,6 +148,23 @@ fn all_that_could_are_busy() {
 }
 
 #[test]
+fn only_those_who_compete_for_the_same_workers_go_first() {
+    check(
+        "
+        worker w1; worker w2; submit a; submit b; ack a; ack b
+        submit x receiver=w2; submit y receiver=w2; submit z role=absent
+        submit c receiver=w1; why c
+        submit d; why d
+        ",
+        expect![[r#"
+            assign a w1 | assign b w2 | start a w1 | start b w2
+            job c waits because the one worker that can run it is busy; it is next, expected to start in about 4.9 s
+            job d waits because all 2 workers that can run it are busy; 3 jobs go first, expected to start in about 9.9 s
+        "#]],
+    );
+}
+
+#[test]
 fn it_is_placed() {
     check(
         "

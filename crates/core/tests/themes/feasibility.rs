@@ -74,7 +74,7 @@ fn every_capability_is_needed() {
         worker w2 cap=avx+gpu+more
         ",
         expect![[r#"
-            no present worker can run job a: the one there is, w1, falls short: it lacks the capability avx
+            no present worker can run job a: worker w1 falls short, it lacks the capability avx
             assign a w2
         "#]],
     );

@@ -115,7 +115,7 @@ fn a_pin_overrides_role_and_receiver_but_not_what_the_job_needs() {
         expect![[r#"
             pin a w1 | assign a w1
             pin b w2 | assign b w2
-            pin c w2 | complete b w2 | no present worker can run job c: the one there is, w2, falls short: it lacks the capability gpu
+            pin c w2 | complete b w2 | no present worker can run job c: worker w2 falls short, it lacks the capability gpu
             pin c w3 | assign c w3
         "#]],
     );
