@@ -6,7 +6,7 @@ use super::chaos;
 use super::client::Clients;
 use super::court::{Court, Seen, Violation};
 use super::defect::Defect;
-use super::happening::{Asker, ChaosDue, Happening, WorkerDue};
+use super::happening::{About, Asker, ChaosDue, Happening, WorkerDue};
 use super::plan;
 use super::random::Random;
 use super::scheduler::Scheduler;
@@ -113,7 +113,11 @@ impl World {
     fn happen(&mut self, happening: Happening) {
         let stage = &mut self.stage;
         match happening {
-            Happening::Arrives(letter) => self.scheduler.receive(stage, *letter),
+            Happening::Arrives(letter) => {
+                if !is_from_the_dead(&self.fleet, letter.from) {
+                    self.scheduler.receive(stage, *letter);
+                }
+            }
             Happening::Answered { to: Asker::Client { request }, result } => {
                 self.clients.answered(stage, request, &result);
             }
@@ -225,6 +229,17 @@ impl World {
             worker.due(&mut self.stage, WorkerDue::Starts);
         }
         self.clients.heal(&mut self.stage, delay_max);
+    }
+}
+
+/// A connection ends with its process, so nobody registers from beyond. What a process reported
+/// before it died may still arrive.
+fn is_from_the_dead(fleet: &[SimWorker], from: Asker) -> bool {
+    match from {
+        Asker::Worker { worker, instance, about: About::Registration { .. } } => {
+            fleet[worker].spec.instance != instance
+        }
+        Asker::Worker { .. } | Asker::Client { .. } | Asker::Nobody => false,
     }
 }
 

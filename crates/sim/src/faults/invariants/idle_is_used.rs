@@ -39,7 +39,9 @@ fn is_ready(engine: &Engine, job: &Job) -> bool {
 }
 
 fn is_idle(worker: &Worker) -> bool {
-    worker.status == WorkerStatus::Open && !worker.draining && worker.held.is_empty()
+    // A queue that is not ours counts too.
+    let unused = worker.held.is_empty() && worker.foreign_queue == 0;
+    worker.status == WorkerStatus::Open && !worker.draining && unused
 }
 
 fn suits(worker: &Worker, job: &Job) -> bool {
