@@ -8,8 +8,8 @@ mod sentence;
 use std::collections::BTreeSet;
 
 use crate::index::classes::Class;
-use crate::index::kinds::{KindKey, Lack};
-use crate::model::{JobId, JobNo, Micros, Name, Phase, Target, Timestamp, WorkerId, WorkerStatus};
+use crate::index::kinds::{KindKey, Lack, expected_wait};
+use crate::model::{JobId, JobNo, Name, Phase, Target, Timestamp, WorkerId, WorkerStatus};
 use crate::place::candidates::Wanted;
 use crate::place::choose::{Choice, Reserved};
 use crate::place::predictor::predictor;
@@ -194,8 +194,8 @@ impl State {
         let wanted = Wanted { no, job, now, except: None, predictor };
         let choice = self.choose(&wanted, !usable, &Reserved::default());
         if let Ok(Choice::Hold { kind, until }) = choice
-            && let Some((_, holder, token)) = self.index.kinds.get(kind).ends.first()
-            && let Some(attempt) = self.job(*holder).and_then(|job| job.attempt(*token))
+            && let Some((_, holder, token)) = self.index.kinds.get(kind).coming_free(now, 0)
+            && let Some(attempt) = self.job(holder).and_then(|job| job.attempt(token))
         {
             let faster = self.expect_worker(attempt.worker).id().clone();
             return Because::Held { faster, until };
@@ -232,7 +232,7 @@ impl State {
         let mut ends: Vec<Timestamp> = held
             .filter_map(|held| {
                 let attempt = self.job(held.job)?.attempt(held.token)?;
-                Some(expected_end(attempt.offered_at + attempt.predicted, now))
+                Some(now + expected_wait(attempt.offered_at + attempt.predicted, now))
             })
             .collect();
         ends.sort_unstable();
@@ -240,11 +240,6 @@ impl State {
         let slot = ends[ahead % ends.len()];
         Some(slot + job.spec.predicted.times(rounds as u64))
     }
-}
-
-/// An attempt that is overdue is expected to need half as long again as it is late.
-fn expected_end(end: Timestamp, now: Timestamp) -> Timestamp {
-    if end > now { end } else { now + Micros(now.since(end).0 / 2) }
 }
 
 #[derive(Debug, Default)]

@@ -4,8 +4,11 @@
 //! ordered set, and a decision costs as much as there are kinds, not workers.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound::{Excluded, Included, Unbounded};
 
-use crate::model::{JobNo, Name, Requirements, Resources, Target, Timestamp, Token, WorkerNo};
+use crate::model::{
+    JobNo, Micros, Name, Requirements, Resources, Target, Timestamp, Token, WorkerNo,
+};
 use crate::state::Worker;
 
 /// What makes two workers equal.
@@ -135,6 +138,32 @@ impl Kinds {
             .map(|(number, _)| number as u32)
             .collect()
     }
+}
+
+impl Kind {
+    /// The n-th slot that is expected to come free, counted from 0: who is on it, and for how long.
+    pub(crate) fn coming_free(&self, now: Timestamp, n: usize) -> Option<(Micros, JobNo, Token)> {
+        let late = (Unbounded, Included((now, JobNo(u64::MAX), Token(u64::MAX))));
+        let due = (Excluded((now, JobNo(u64::MAX), Token(u64::MAX))), Unbounded);
+        let waiting = |end: &(Timestamp, JobNo, Token)| (expected_wait(end.0, now), end.1, end.2);
+        // Both lists grow: the longer an attempt is late, the longer it is still expected to last.
+        let mut late = self.ends.range(late).rev().map(waiting).peekable();
+        let mut due = self.ends.range(due).map(waiting).peekable();
+        let mut next = || match (late.peek(), due.peek()) {
+            (Some(one), Some(other)) if one.0 <= other.0 => late.next(),
+            (Some(_), None) => late.next(),
+            (_, _) => due.next(),
+        };
+        for _ in 0..n {
+            next()?;
+        }
+        next()
+    }
+}
+
+/// An attempt that is overdue is expected to need half as long again as it is late.
+pub(crate) fn expected_wait(end: Timestamp, now: Timestamp) -> Micros {
+    if end > now { end.since(now) } else { Micros(now.since(end).0 / 2 + 1) }
 }
 
 impl KindKey {

@@ -256,8 +256,7 @@ impl State {
                 return None;
             }
             let kind = self.index.kinds.get(outlook.kind);
-            let (end, _, _) = kind.ends.iter().nth(reserved.of(outlook.kind))?;
-            let wait = expected_wait(*end, wanted.now);
+            let (wait, _, _) = kind.coming_free(wanted.now, reserved.of(outlook.kind))?;
             let finish = (wait + outlook.duration).0;
             let with_margin = finish + finish / 100 * u64::from(self.config.hold_margin_percent);
             (with_margin < best.finish().0).then_some((finish, &kind.key, outlook.kind, wait))
@@ -297,11 +296,6 @@ fn losers(found: &Candidates, chosen: WorkerNo) -> Vec<Loser> {
     others.sort_unstable_by_key(|c| order_by_score(c));
     others.truncate(LOSERS_MAX);
     others.iter().map(|c| Loser { worker: c.worker, score: c.score }).collect()
-}
-
-/// An attempt that is overdue is expected to need half as long again as it is late.
-fn expected_wait(end: Timestamp, now: Timestamp) -> Micros {
-    if end > now { end.since(now) } else { Micros(now.since(end).0 / 2 + 1) }
 }
 
 /// A stable hash of job and attempt, as a place to start looking from.

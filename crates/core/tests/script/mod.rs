@@ -48,9 +48,8 @@ pub(crate) fn run(world: World, script: &str) -> (World, String) {
         }
         player.end_line();
     }
-    // One line stands beside `expect!`, several stand below it.
-    let end = if player.lines.len() > 1 { "\n" } else { "" };
-    (player.world, player.lines.join("\n") + end)
+    let output = player.lines.iter().map(|line| format!("{line}\n")).collect();
+    (player.world, output)
 }
 
 struct Player {

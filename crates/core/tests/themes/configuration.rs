@@ -21,7 +21,12 @@ fn a_change_counts_from_now_on_and_survives_a_restart() {
 
 #[test]
 fn an_unchanged_configuration_is_no_event() {
-    check("config prefetch=2; config prefetch=2", expect!["configure v1"]);
+    check(
+        "config prefetch=2; config prefetch=2",
+        expect![[r#"
+        configure v1
+    "#]],
+    );
 }
 
 #[test]
@@ -58,45 +63,83 @@ fn the_strategy_can_be_changed() {
 #[test]
 fn bad_settings_are_refused_by_name() {
     for (setting, refusal) in [
-        ("max_retry=101", expect!["refused: max_retry is 101; it must be at most 100"]),
-        ("retry_default=6", expect!["refused: retry_default is 6; it must be at most max_retry"]),
-        ("max_crashes=0", expect!["refused: max_crashes is 0; it must be from 1 to 100"]),
+        (
+            "max_retry=101",
+            expect![[r#"
+            refused: max_retry is 101; it must be at most 100
+        "#]],
+        ),
+        (
+            "retry_default=6",
+            expect![[r#"
+            refused: retry_default is 6; it must be at most max_retry
+        "#]],
+        ),
+        (
+            "max_crashes=0",
+            expect![[r#"
+            refused: max_crashes is 0; it must be from 1 to 100
+        "#]],
+        ),
         (
             "max_queue_per_worker=0",
-            expect!["refused: max_queue_per_worker is 0; it must be from 1 to 100000"],
+            expect![[r#"
+            refused: max_queue_per_worker is 0; it must be from 1 to 100000
+        "#]],
         ),
         (
             "hedge_budget_permille=1001",
-            expect!["refused: hedge_budget_permille is 1001; it must be at most 1000"],
+            expect![[r#"
+            refused: hedge_budget_permille is 1001; it must be at most 1000
+        "#]],
         ),
         (
             "fallback_threshold=0",
-            expect!["refused: fallback_threshold is 0; it must be from 1 to 1000"],
+            expect![[r#"
+            refused: fallback_threshold is 0; it must be from 1 to 1000
+        "#]],
         ),
         (
             "reject_percent=10",
-            expect!["refused: reject_percent is 10; it must be from throttle_percent to 100"],
+            expect![[r#"
+            refused: reject_percent is 10; it must be from throttle_percent to 100
+        "#]],
         ),
-        ("jobs_max=0", expect!["refused: jobs_max is 0; it must be from 1 to 100000000"]),
+        (
+            "jobs_max=0",
+            expect![[r#"
+            refused: jobs_max is 0; it must be from 1 to 100000000
+        "#]],
+        ),
         (
             "payload_bytes_max=0",
-            expect!["refused: payload_bytes_max is 0; it must be from 1 to 1 GiB"],
+            expect![[r#"
+            refused: payload_bytes_max is 0; it must be from 1 to 1 GiB
+        "#]],
         ),
         (
             "job_timeout_default=0s",
-            expect!["refused: job_timeout_default is 0; it must be above 0"],
+            expect![[r#"
+            refused: job_timeout_default is 0; it must be above 0
+        "#]],
         ),
         (
             "retry_base=600s",
-            expect!["refused: retry_base is 600000000; it must be above 0 and at most retry_cap"],
+            expect![[r#"
+            refused: retry_base is 600000000; it must be above 0 and at most retry_cap
+        "#]],
         ),
         (
             "unreachable_after=1s",
-            expect!["refused: heartbeat_interval is 5000000; it must be at most unreachable_after"],
+            expect![[r#"
+            refused: heartbeat_interval is 5000000; it must be at most unreachable_after
+        "#]],
         ),
         (
             "weights=0,0,0",
-            expect!["refused: weights is 0; it must be above 0 and at most 10 in all"],
+            expect![[r#"
+            refused: weights is 0; it must be above 0 and at most 10 in all
+        "#]],
         ),
     ] {
         check(&format!("config {setting}"), refusal);

@@ -99,7 +99,12 @@ fn free_cpu_and_memory_are_needed_not_only_a_slot() {
 
 #[test]
 fn a_worker_without_limits_takes_any_size() {
-    check("worker w1; submit a cpu=64000 memory=999999999", expect!["assign a w1"]);
+    check(
+        "worker w1; submit a cpu=64000 memory=999999999",
+        expect![[r#"
+        assign a w1
+    "#]],
+    );
 }
 
 #[test]
@@ -214,7 +219,9 @@ fn a_blocked_job_does_not_block_others() {
         worker w1
         submit a role=absent priority=critical; submit b receiver=nobody; submit c
         ",
-        expect!["assign c w1"],
+        expect![[r#"
+            assign c w1
+        "#]],
     );
 }
 
@@ -225,6 +232,8 @@ fn a_worker_that_comes_later_is_used_at_once() {
         submit a role=r; submit b receiver=w2; submit c cap=gpu; submit d model=m
         worker w1 role=r; worker w2; worker w3 cap=gpu; worker w4 loads
         ",
-        expect!["assign a w1 | assign b w2 | assign c w3 | assign d w4"],
+        expect![[r#"
+            assign a w1 | assign b w2 | assign c w3 | assign d w4
+        "#]],
     );
 }

@@ -165,9 +165,9 @@ fn a_model_must_be_warm_where_workers_load_none() {
         worker w1; worker w2 model=llama+sdxl
         submit a model=sdxl; submit b model=sdxl; decision a
         ",
-        expect![
-            "assign a w2 | w2 by predictive: only worker; score 900000, wait 0 us, duration 5.0 s"
-        ],
+        expect![[r#"
+            assign a w2 | w2 by predictive: only worker; score 900000, wait 0 us, duration 5.0 s
+        "#]],
     );
 }
 

@@ -29,10 +29,10 @@ fn a_job_of_a_run_waits_for_a_faster_worker() {
     check(
         &after_learning(script),
         expect![[r#"
-            assign a fast | start a fast | fast by predictive: predicted best; score 900000, wait 0 us, duration 1.0 s; slow 500000
-            job b waits for worker fast, which is busy for about 1.0 s but would finish it sooner than any free worker
-            complete a fast | assign b fast
-        "#]],
+        assign a fast | start a fast | fast by predictive: predicted best; score 900000, wait 0 us, duration 1.0 s; slow 500000
+        job b waits for worker fast, which is busy for about 1.0 s but would finish it sooner than any free worker
+        complete a fast | assign b fast
+    "#]],
     );
 }
 
@@ -45,9 +45,9 @@ fn it_does_not_wait_for_ever() {
     check(
         &after_learning(script),
         expect![[r#"
-            assign a fast | start a fast
-            [40.9 s] assign b slow
-        "#]],
+        assign a fast | start a fast
+        [40.9 s] assign b slow
+    "#]],
     );
 }
 
@@ -60,9 +60,9 @@ fn those_who_wait_before_it_are_counted() {
     check(
         &after_learning(script),
         expect![[r#"
-            assign a fast | assign c slow
-            job b waits because all 2 workers that can run it are busy; it is next, expected to start in about 1.0 s | job c was offered to worker slow just now, which has not answered
-        "#]],
+        assign a fast | assign c slow
+        job b waits because all 2 workers that can run it are busy; it is next, expected to start in about 1.0 s | job c was offered to worker slow just now, which has not answered
+    "#]],
     );
 }
 
@@ -70,7 +70,9 @@ fn those_who_wait_before_it_are_counted() {
 fn waiting_can_be_switched_off() {
     check(
         &after_learning("config hold_max=0; run r: a, b"),
-        expect!["configure v1 | assign a fast | assign b slow"],
+        expect![[r#"
+        configure v1 | assign a fast | assign b slow
+    "#]],
     );
 }
 
@@ -78,7 +80,9 @@ fn waiting_can_be_switched_off() {
 fn other_strategies_do_not_wait() {
     check(
         &after_learning("config strategy=least_loaded; run r: a, b"),
-        expect!["configure v1 | assign a fast | assign b slow"],
+        expect![[r#"
+        configure v1 | assign a fast | assign b slow
+    "#]],
     );
 }
 
@@ -86,13 +90,15 @@ fn other_strategies_do_not_wait() {
 fn nobody_waits_for_a_worker_that_drains_or_is_overloaded() {
     check(
         &after_learning("submit a; ack a; drain fast; run r: b, c"),
-        expect!["assign a fast | start a fast | drain fast | assign b slow"],
+        expect![[r#"
+        assign a fast | start a fast | drain fast | assign b slow
+    "#]],
     );
     check(
         &after_learning("submit a; ack a; beat fast overloaded; run r: b, c"),
-        expect![
-            "assign a fast | start a fast | report fast load=0 queue=0 overloaded | assign b slow"
-        ],
+        expect![[r#"
+        assign a fast | start a fast | report fast load=0 queue=0 overloaded | assign b slow
+    "#]],
     );
     let script = "
         submit a; ack a; drain fast; undrain fast
@@ -101,15 +107,20 @@ fn nobody_waits_for_a_worker_that_drains_or_is_overloaded() {
     check(
         &after_learning(script),
         expect![[r#"
-            assign a fast | start a fast | drain fast | undrain fast
-            assign c slow | job b waits because all 2 workers that can run it are busy; it is next, expected to start in about 999.9 ms
-        "#]],
+        assign a fast | start a fast | drain fast | undrain fast
+        assign c slow | job b waits because all 2 workers that can run it are busy; it is next, expected to start in about 999.9 ms
+    "#]],
     );
 }
 
 #[test]
 fn a_job_on_its_own_takes_any_worker_at_once() {
-    check(&after_learning("submit a; submit b"), expect!["assign a fast | assign b slow"]);
+    check(
+        &after_learning("submit a; submit b"),
+        expect![[r#"
+        assign a fast | assign b slow
+    "#]],
+    );
 }
 
 #[test]
@@ -130,9 +141,9 @@ fn a_long_job_leaves_the_last_fast_slots_to_short_ones() {
     check(
         &script,
         expect![[r#"
-            assign a slow | slow by predictive: spares fast slots; score 900000, wait 0 us, duration 4.0 s
-            assign b fast | fast by predictive: predicted best; score 580000, wait 0 us, duration 99.8 ms; slow 420000
-        "#]],
+        assign a slow | slow by predictive: spares fast slots; score 900000, wait 0 us, duration 4.0 s
+        assign b fast | fast by predictive: predicted best; score 580000, wait 0 us, duration 99.8 ms; slow 420000
+    "#]],
     );
 }
 
@@ -154,8 +165,30 @@ fn a_job_that_was_set_aside_goes_before_one_that_comes_behind_it() {
     check(
         script,
         expect![[r#"
-            assign fills x
-            complete b slow | assign second slow
-        "#]],
+        assign fills x
+        complete b slow | assign second slow
+    "#]],
+    );
+}
+
+#[test]
+fn an_attempt_that_is_late_hides_no_other_that_ends_soon() {
+    let script = "
+        worker slow class=slow; worker fast class=fast slots=2
+        submit s1 receiver=slow; ack s1; wait 10s; complete s1
+        submit f1 receiver=fast; ack f1; wait 1s; complete f1
+        submit s2 receiver=slow; ack s2; wait 10s; complete s2
+        submit f2 receiver=fast; ack f2; wait 1s; complete f2
+        submit late receiver=fast; ack late; wait 30s
+        submit soon receiver=fast; ack soon; --
+        run r: a; why a
+        wait 1s; complete soon
+        ";
+    check(
+        script,
+        expect![[r#"
+        job a waits for worker fast, which is busy for about 999.9 ms but would finish it sooner than any free worker
+        complete soon fast | assign a fast
+    "#]],
     );
 }

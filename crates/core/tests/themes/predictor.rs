@@ -8,9 +8,9 @@ use crate::script::check;
 fn an_unknown_type_is_expected_to_take_five_seconds() {
     check(
         "worker w1; submit a; decision a",
-        expect![
-            "assign a w1 | w1 by predictive: only worker; score 900000, wait 0 us, duration 5.0 s"
-        ],
+        expect![[r#"
+        assign a w1 | w1 by predictive: only worker; score 900000, wait 0 us, duration 5.0 s
+    "#]],
     );
 }
 
@@ -80,9 +80,9 @@ fn a_failing_predictor_is_replaced_by_round_robin_at_once() {
         predictor fails
         submit a; decision a
         ",
-        expect![
-            "predictor failed for a | assign a w1 | w1 by round_robin (fallback): next in turn; score 900000, wait 0 us, duration 5.0 s; w2 900000; w3 900000"
-        ],
+        expect![[r#"
+            predictor failed for a | assign a w1 | w1 by round_robin (fallback): next in turn; score 900000, wait 0 us, duration 5.0 s; w2 900000; w3 900000
+        "#]],
     );
 }
 
@@ -153,7 +153,9 @@ fn a_failing_predictor_does_not_flood_the_journal() {
         submit a cap=gpu; submit b cap=gpu; submit c cap=gpu type=u; submit d cap=gpu type=v
         restart
         ",
-        expect!["predictor failed for a | assign a w1"],
+        expect![[r#"
+            predictor failed for a | assign a w1
+        "#]],
     );
 }
 

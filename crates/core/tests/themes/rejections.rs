@@ -8,7 +8,12 @@ use crate::script::check;
 
 #[test]
 fn empty_submission() {
-    check("submit", expect!["refused: a submission has no jobs; send at least one"]);
+    check(
+        "submit",
+        expect![[r#"
+        refused: a submission has no jobs; send at least one
+    "#]],
+    );
 }
 
 #[test]
@@ -16,7 +21,9 @@ fn run_too_large() {
     let jobs: Vec<String> = (0..=RUN_JOBS_MAX).map(|number| format!("j{number}")).collect();
     check(
         &format!("run r: {}", jobs.join(",")),
-        expect!["refused: the run has 100001 jobs; at most 100000 are allowed, so split it"],
+        expect![[r#"
+        refused: the run has 100001 jobs; at most 100000 are allowed, so split it
+    "#]],
     );
 }
 
@@ -24,43 +31,55 @@ fn run_too_large() {
 fn duplicate_job() {
     check(
         "submit a; submit a",
-        expect![
-            "refused: job id a exists already; choose another, or set an idempotency key to submit safely twice"
-        ],
+        expect![[r#"
+        refused: job id a exists already; choose another, or set an idempotency key to submit safely twice
+    "#]],
     );
     check(
         "run r: a, b, a",
-        expect![
-            "refused: job id a exists already; choose another, or set an idempotency key to submit safely twice"
-        ],
+        expect![[r#"
+        refused: job id a exists already; choose another, or set an idempotency key to submit safely twice
+    "#]],
     );
 }
 
 #[test]
 fn duplicate_run() {
-    check("run r: a, b; run r: c, d", expect!["refused: run id r exists already; choose another"]);
+    check(
+        "run r: a, b; run r: c, d",
+        expect![[r#"
+        refused: run id r exists already; choose another
+    "#]],
+    );
 }
 
 #[test]
 fn unknown_dependency() {
     check(
         "run r: a, b after=a+ghost",
-        expect![
-            "refused: job b depends on ghost, which is neither in this run nor known; submit it first"
-        ],
+        expect![[r#"
+        refused: job b depends on ghost, which is neither in this run nor known; submit it first
+    "#]],
     );
 }
 
 #[test]
 fn self_dependency() {
-    check("submit a after=a", expect!["refused: job a depends on itself; remove that dependency"]);
+    check(
+        "submit a after=a",
+        expect![[r#"
+        refused: job a depends on itself; remove that dependency
+    "#]],
+    );
 }
 
 #[test]
 fn duplicate_dependency() {
     check(
         "run r: a, b after=a+a",
-        expect!["refused: job b names its dependency a twice; name it once"],
+        expect![[r#"
+        refused: job b names its dependency a twice; name it once
+    "#]],
     );
 }
 
@@ -68,7 +87,9 @@ fn duplicate_dependency() {
 fn cycle() {
     check(
         "run r: x, a after=c+x, b after=a, c after=b, d after=a",
-        expect!["refused: the dependencies form a cycle: a -> c -> b -> a; remove one of them"],
+        expect![[r#"
+        refused: the dependencies form a cycle: a -> c -> b -> a; remove one of them
+    "#]],
     );
 }
 
@@ -77,15 +98,21 @@ fn too_many() {
     let many = |count: usize| (0..count).map(|n| format!("n{n}")).collect::<Vec<_>>().join("+");
     check(
         &format!("submit a tags={}", many(LABELS_MAX + 1)),
-        expect!["refused: job a has 65 tags; at most 64 are allowed"],
+        expect![[r#"
+        refused: job a has 65 tags; at most 64 are allowed
+    "#]],
     );
     check(
         &format!("submit a cap={}", many(LABELS_MAX + 1)),
-        expect!["refused: job a has 65 capabilities; at most 64 are allowed"],
+        expect![[r#"
+        refused: job a has 65 capabilities; at most 64 are allowed
+    "#]],
     );
     check(
         &format!("submit a after={}", many(DEPENDENCIES_MAX + 1)),
-        expect!["refused: job a has 10001 dependencies; at most 10000 are allowed"],
+        expect![[r#"
+        refused: job a has 10001 dependencies; at most 10000 are allowed
+    "#]],
     );
 }
 
@@ -93,7 +120,9 @@ fn too_many() {
 fn retry_above_max() {
     check(
         "submit a retry=6",
-        expect!["refused: job a asks for 6 retries; at most 5 are allowed (max_retry)"],
+        expect![[r#"
+        refused: job a asks for 6 retries; at most 5 are allowed (max_retry)
+    "#]],
     );
 }
 
@@ -101,7 +130,9 @@ fn retry_above_max() {
 fn zero_timeout() {
     check(
         "submit a timeout=0s",
-        expect!["refused: job a has a timeout of 0; give it at least one second or leave it out"],
+        expect![[r#"
+        refused: job a has a timeout of 0; give it at least one second or leave it out
+    "#]],
     );
 }
 
@@ -109,9 +140,9 @@ fn zero_timeout() {
 fn payload_too_large() {
     check(
         "submit a payload_bytes=1048577",
-        expect![
-            "refused: job a has a payload of 1048577 bytes; at most 1048576 are allowed (payload_bytes_max)"
-        ],
+        expect![[r#"
+        refused: job a has a payload of 1048577 bytes; at most 1048576 are allowed (payload_bytes_max)
+    "#]],
     );
 }
 
@@ -119,9 +150,9 @@ fn payload_too_large() {
 fn queue_full() {
     check(
         "config jobs_max=1 reject_percent=100; submit a; submit b",
-        expect![
-            "configure v1 | throttled: 100% full, pause 10.0 ms | refused: the queue is full (1 of 1 jobs); retry in 10.0 ms or raise jobs_max"
-        ],
+        expect![[r#"
+        configure v1 | throttled: 100% full, pause 10.0 ms | refused: the queue is full (1 of 1 jobs); retry in 10.0 ms or raise jobs_max
+    "#]],
     );
 }
 
@@ -129,9 +160,9 @@ fn queue_full() {
 fn unknown_job() {
     check(
         "cancel a; retry a; pin a w1",
-        expect![
-            "refused: job a is not known; it may have ended and left the queue, see its history | refused: job a is not known; it may have ended and left the queue, see its history | refused: job a is not known; it may have ended and left the queue, see its history"
-        ],
+        expect![[r#"
+        refused: job a is not known; it may have ended and left the queue, see its history | refused: job a is not known; it may have ended and left the queue, see its history | refused: job a is not known; it may have ended and left the queue, see its history
+    "#]],
     );
 }
 
@@ -139,9 +170,9 @@ fn unknown_job() {
 fn already_ended() {
     check(
         "worker w1; submit a; complete a; cancel a; pin a w1",
-        expect![
-            "assign a w1 | complete a w1 | refused: job a has ended (completed); one that did not complete can be retried | refused: job a has ended (completed); one that did not complete can be retried"
-        ],
+        expect![[r#"
+        assign a w1 | complete a w1 | refused: job a has ended (completed); one that did not complete can be retried | refused: job a has ended (completed); one that did not complete can be retried
+    "#]],
     );
 }
 
@@ -167,9 +198,9 @@ fn not_retryable() {
 fn already_placed() {
     check(
         "worker w1; worker w2; submit a; pin a w2",
-        expect![
-            "assign a w1 | refused: job a is on worker w1; cancel it or let it end before you pin it"
-        ],
+        expect![[r#"
+        assign a w1 | refused: job a is on worker w1; cancel it or let it end before you pin it
+    "#]],
     );
 }
 
@@ -177,15 +208,15 @@ fn already_placed() {
 fn unknown_worker() {
     check(
         "submit a; pin a ghost; drain ghost; undrain ghost; leave ghost",
-        expect![
-            "refused: worker ghost is not registered; register first | refused: worker ghost is not registered; register first | refused: worker ghost is not registered; register first | refused: worker ghost is not registered; register first"
-        ],
+        expect![[r#"
+        refused: worker ghost is not registered; register first | refused: worker ghost is not registered; register first | refused: worker ghost is not registered; register first | refused: worker ghost is not registered; register first
+    "#]],
     );
     check(
         "beat ghost; loaded ghost m",
-        expect![
-            "refused: worker ghost is not registered; register first | refused: worker ghost is not registered; register first"
-        ],
+        expect![[r#"
+        refused: worker ghost is not registered; register first | refused: worker ghost is not registered; register first
+    "#]],
     );
 }
 
@@ -193,9 +224,9 @@ fn unknown_worker() {
 fn bad_slots() {
     check(
         "worker w1 slots=0; worker w1 slots=10001",
-        expect![
-            "refused: worker w1 offers 0 slots; it must be from 1 to 10000 | refused: worker w1 offers 10001 slots; it must be from 1 to 10000"
-        ],
+        expect![[r#"
+        refused: worker w1 offers 0 slots; it must be from 1 to 10000 | refused: worker w1 offers 10001 slots; it must be from 1 to 10000
+    "#]],
     );
 }
 
@@ -204,15 +235,21 @@ fn too_many_labels() {
     let many = (0..=LABELS_MAX).map(|n| format!("n{n}")).collect::<Vec<_>>().join("+");
     check(
         &format!("worker w1 role={many}"),
-        expect!["refused: worker w1 lists 65 roles; at most 64 are allowed"],
+        expect![[r#"
+        refused: worker w1 lists 65 roles; at most 64 are allowed
+    "#]],
     );
     check(
         &format!("worker w1 cap={many}"),
-        expect!["refused: worker w1 lists 65 capabilities; at most 64 are allowed"],
+        expect![[r#"
+        refused: worker w1 lists 65 capabilities; at most 64 are allowed
+    "#]],
     );
     check(
         &format!("worker w1 model={many}"),
-        expect!["refused: worker w1 lists 65 models; at most 64 are allowed"],
+        expect![[r#"
+        refused: worker w1 lists 65 models; at most 64 are allowed
+    "#]],
     );
 }
 
@@ -220,9 +257,9 @@ fn too_many_labels() {
 fn stale_token() {
     check(
         "worker w1; submit a; ack a; cancel a; complete a",
-        expect![
-            "assign a w1 | start a w1 | revoke a w1 Cancelled | cancel a: on request | refused: worker w1 does not hold job 1 with token 3; the attempt was taken away, drop it"
-        ],
+        expect![[r#"
+        assign a w1 | start a w1 | revoke a w1 Cancelled | cancel a: on request | refused: worker w1 does not hold job 1 with token 3; the attempt was taken away, drop it
+    "#]],
     );
 }
 
@@ -230,9 +267,9 @@ fn stale_token() {
 fn other_result() {
     check(
         "worker w1; submit a guarantee=exactly_once; claim a; complete a; complete a result=other",
-        expect![
-            "assign a w1 | grant a w1 | complete a w1 | refused: job 1 has a result with another hash already; this one is refused"
-        ],
+        expect![[r#"
+            assign a w1 | grant a w1 | complete a w1 | refused: job 1 has a result with another hash already; this one is refused
+        "#]],
     );
 }
 
@@ -240,9 +277,9 @@ fn other_result() {
 fn claim_first() {
     check(
         "worker w1; submit a guarantee=exactly_once; ack a",
-        expect![
-            "assign a w1 | refused: job 1 is exactly_once: claim it and wait for the grant before you start"
-        ],
+        expect![[r#"
+        assign a w1 | refused: job 1 is exactly_once: claim it and wait for the grant before you start
+    "#]],
     );
 }
 
@@ -250,13 +287,18 @@ fn claim_first() {
 fn not_claimable() {
     check(
         "worker w1; submit a; claim a",
-        expect![
-            "assign a w1 | refused: job 1 is not exactly_once: acknowledge it instead of claiming it"
-        ],
+        expect![[r#"
+        assign a w1 | refused: job 1 is not exactly_once: acknowledge it instead of claiming it
+    "#]],
     );
 }
 
 #[test]
 fn config() {
-    check("config jobs_max=0", expect!["refused: jobs_max is 0; it must be from 1 to 100000000"]);
+    check(
+        "config jobs_max=0",
+        expect![[r#"
+        refused: jobs_max is 0; it must be from 1 to 100000000
+    "#]],
+    );
 }

@@ -46,7 +46,9 @@ fn keys_expire_after_a_day() {
         wait 2h; submit b
         submit c key=k
         ",
-        expect!["known: a"],
+        expect![[r#"
+            known: a
+        "#]],
     );
 }
 

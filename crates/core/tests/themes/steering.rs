@@ -80,9 +80,9 @@ fn a_cancelled_job_can_be_run_after_all() {
         "
         worker w1; submit a; cancel a; retry a; complete a
         ",
-        expect![
-            "assign a w1 | revoke a w1 Cancelled | cancel a: on request | reopen a | assign a w1 | complete a w1"
-        ],
+        expect![[r#"
+            assign a w1 | revoke a w1 Cancelled | cancel a: on request | reopen a | assign a w1 | complete a w1
+        "#]],
     );
 }
 

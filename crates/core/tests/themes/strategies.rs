@@ -127,9 +127,9 @@ fn the_only_worker_is_said_to_be_so() {
         "
         worker w1; submit a; decision a
         ",
-        expect![
-            "assign a w1 | w1 by predictive: only worker; score 900000, wait 0 us, duration 5.0 s"
-        ],
+        expect![[r#"
+            assign a w1 | w1 by predictive: only worker; score 900000, wait 0 us, duration 5.0 s
+        "#]],
     );
 }
 
@@ -155,7 +155,9 @@ fn a_decision_names_the_best_losers() {
         worker w1 slots=2; worker w2 slots=2; worker w3 slots=2; worker w4 slots=2; worker w5 slots=2
         submit a receiver=w1; submit b receiver=w2; submit c; decision c
         ",
-        expect!["assign a w1 | assign b w2 | assign c w3 | w3 by predictive: least loaded, depth 0; score 900000, wait 0 us, duration 5.0 s; w4 900000; w5 900000; w1 700000"],
+        expect![[r#"
+            assign a w1 | assign b w2 | assign c w3 | w3 by predictive: least loaded, depth 0; score 900000, wait 0 us, duration 5.0 s; w4 900000; w5 900000; w1 700000
+        "#]],
     );
 }
 

@@ -11,9 +11,9 @@ fn a_warm_worker_wins() {
         worker w1 loads; worker w2 loads model=sdxl
         submit a model=sdxl; decision a
         ",
-        expect![
-            "assign a w2 | w2 by predictive: predicted best; score 900000, wait 0 us, duration 5.0 s; w1 500000"
-        ],
+        expect![[r#"
+            assign a w2 | w2 by predictive: predicted best; score 900000, wait 0 us, duration 5.0 s; w1 500000
+        "#]],
     );
 }
 
@@ -24,9 +24,9 @@ fn a_cold_worker_is_told_to_load_and_the_load_counts() {
         worker w1 loads
         submit a model=sdxl; decision a; effects
         ",
-        expect![
-            "assign a w1 | w1 by predictive: only worker; score 900000, wait 0 us, duration 15.0 s, loads the model | offer a w1 number 1 load sdxl"
-        ],
+        expect![[r#"
+            assign a w1 | w1 by predictive: only worker; score 900000, wait 0 us, duration 15.0 s, loads the model | offer a w1 number 1 load sdxl
+        "#]],
     );
 }
 

@@ -232,7 +232,9 @@ fn heartbeats_are_events_only_where_they_change_something() {
         beat w1 load=10; beat w1 load=30; beat w1 load=80; beat w1 load=90; beat w1 load=90 queue=1
         wait 16s
         ",
-        expect!["report w1 load=80 queue=0 | report w1 load=90 queue=1"],
+        expect![[r#"
+            report w1 load=80 queue=0 | report w1 load=90 queue=1
+        "#]],
     );
 }
 
