@@ -210,10 +210,12 @@ impl Projection {
         for no in &self.new_workers {
             store::save_worker(&transaction, *no, &self.workers[no])?;
         }
-        for (no, row) in &self.rows {
-            if row.changed {
-                store::save(&transaction, *no, row)?;
-            }
+        // In order: new rows are then appended to the tables, not scattered over them.
+        let mut changed: Vec<(&JobNo, &Row)> =
+            self.rows.iter().filter(|(_, row)| row.changed).collect();
+        changed.sort_unstable_by_key(|(no, _)| **no);
+        for (no, row) in changed {
+            store::save(&transaction, *no, row)?;
         }
         self.retention.apply(&transaction)?;
         store::save_position(&transaction, self.position)?;

@@ -14,9 +14,11 @@ use tokio::sync::watch;
 use super::projection::Projection;
 
 /// How long a change may wait to be written.
-const FLUSH_INTERVAL: Duration = Duration::from_millis(200);
+const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 /// Changed rows that may wait.
-const FLUSH_ROWS: usize = 20_000;
+const FLUSH_ROWS: usize = 50_000;
+/// How far the registry stands back behind the other threads.
+const NICE: i32 = 15;
 /// After a failure, as with a full disk.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -54,6 +56,10 @@ pub(super) struct Projector {
 
 impl Projector {
     pub(super) fn run(mut self) {
+        // History can wait, decisions cannot: this thread takes what the others leave.
+        if let Err(error) = rustix::process::nice(NICE) {
+            tracing::debug!(%error, "the registry runs at the same priority as the scheduler");
+        }
         let mut flush_at: Option<Instant> = None;
         loop {
             let due = flush_at.is_some_and(|at| at <= Instant::now());
