@@ -124,7 +124,7 @@ pub enum Flaw {
     #[error("the next record starts at position {found}")]
     Gap { found: Seq },
     #[error("the record has format version {found}, which this program does not know")]
-    Version { found: u32 },
+    Version { found: u64 },
     #[error("the record can't be read: {why}")]
     Unreadable { why: String },
     #[error(

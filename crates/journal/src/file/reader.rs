@@ -39,7 +39,7 @@ pub(super) fn verify(dir: &Path, testimony: &Testimony) -> Result<Option<End>, O
         }
         let broken = loop {
             match frames.next() {
-                Found::Record(record) => testimony.compare(record.head())?,
+                Found::Frame(frame) => testimony.compare(frame.head)?,
                 Found::End => break None,
                 Found::Broken(damage) => break Some(damage),
             }
@@ -47,7 +47,7 @@ pub(super) fn verify(dir: &Path, testimony: &Testimony) -> Result<Option<End>, O
         let head = frames.prior();
         if let Some(damage) = &broken {
             let last = index + 1 == bases.len();
-            if !last || frames.any_frame_behind() {
+            if !last || !frames.may_be_torn(damage) {
                 return Err(damage.clone().into());
             }
         }
@@ -101,14 +101,10 @@ impl FileReader {
             dir: self.dir,
             segments: bases.into_iter().skip(holder).collect::<Vec<_>>().into_iter(),
             frames: None,
+            from,
             durable,
         };
-        Ok(Box::new(walk.filter_map(move |record| match record {
-            Ok(record) => {
-                Some(trim(record, from)).filter(|record| !record.entries.is_empty()).map(Ok)
-            }
-            Err(error) => Some(Err(error)),
-        })))
+        Ok(Box::new(walk.map(move |record| Ok(trim(record?, from)))))
     }
 }
 
@@ -118,6 +114,8 @@ struct Walk {
     dir: PathBuf,
     segments: std::vec::IntoIter<Seq>,
     frames: Option<Frames>,
+    /// Records that end before it are passed over.
+    from: Seq,
     durable: Option<Seq>,
 }
 
@@ -133,7 +131,8 @@ impl Walk {
                 return Ok(None);
             }
             match frames.next() {
-                Found::Record(record) => return Ok(Some(record)),
+                Found::Frame(frame) if frame.head.seq < self.from => {}
+                Found::Frame(frame) => return Ok(Some(frame.decode()?)),
                 Found::End => self.next_segment()?,
                 Found::Broken(damage) => return self.broken(damage),
             }
@@ -154,7 +153,7 @@ impl Walk {
     fn broken(&mut self, damage: Damage) -> Result<Option<Record>, ReadError> {
         let torn = self.durable.is_none()
             && self.segments.len() == 0
-            && self.frames.as_ref().is_some_and(|frames| !frames.any_frame_behind());
+            && self.frames.as_ref().is_some_and(|frames| frames.may_be_torn(&damage));
         if torn { Ok(None) } else { Err(damage.into()) }
     }
 }

@@ -60,10 +60,24 @@ pub(super) struct Frames {
     prior: Head,
 }
 
+/// A record that matches its hash.
+#[derive(Debug)]
+pub(super) struct Frame {
+    prior: Head,
+    pub(super) head: Head,
+    record: Bytes,
+}
+
+impl Frame {
+    pub(super) fn decode(self) -> Result<Record, Damage> {
+        decode::verified_record(self.prior, self.head.chain, self.record)
+    }
+}
+
 /// What lies at a place in a segment.
 #[derive(Debug)]
 pub(super) enum Found {
-    Record(Record),
+    Frame(Frame),
     /// Nothing but zeros from here on.
     End,
     /// Neither a sound frame nor the end.
@@ -102,16 +116,16 @@ impl Frames {
             return Found::End;
         }
         match self.frame_at(&rest) {
-            Ok((record, length)) => {
-                self.offset += length;
-                self.prior = record.head();
-                Found::Record(record)
+            Ok(frame) => {
+                self.offset += FRAME_HEADER_BYTES + frame.record.len();
+                self.prior = frame.head;
+                Found::Frame(frame)
             }
             Err(damage) => Found::Broken(damage),
         }
     }
 
-    fn frame_at(&self, rest: &Bytes) -> Result<(Record, usize), Damage> {
+    fn frame_at(&self, rest: &Bytes) -> Result<Frame, Damage> {
         let broken = Damage { at: self.prior.seq.next(), flaw: Flaw::Chain };
         let length = match parse_frame_start(rest) {
             Some((prior, length)) if prior == self.prior.seq => length,
@@ -123,13 +137,20 @@ impl Frames {
         }
         let chain =
             rest[FRAME_START_BYTES..FRAME_HEADER_BYTES].try_into().expect("a chain has 32 bytes");
-        let record = decode::record(self.prior, Chain(chain), rest.slice(FRAME_HEADER_BYTES..end))?;
-        Ok((record, end))
+        let record = rest.slice(FRAME_HEADER_BYTES..end);
+        let head = decode::verify(self.prior, Chain(chain), &record)?;
+        Ok(Frame { prior: self.prior, head, record })
+    }
+
+    /// Whether what is broken here can be a frame that was being written when the power failed.
+    pub(super) fn may_be_torn(&self, damage: &Damage) -> bool {
+        // A record that matches its hash was written whole, whatever else is wrong with it.
+        damage.flaw == Flaw::Chain && !self.any_frame_behind()
     }
 
     /// Whether a later frame starts anywhere behind a broken one. Frames are written one after the
     /// other, each only once the one before is durable: so the broken one was durable.
-    pub(super) fn any_frame_behind(&self) -> bool {
+    fn any_frame_behind(&self) -> bool {
         let rest = &self.bytes[self.offset + 1..];
         rest.windows(FRAME_START_BYTES).any(|window| {
             window.starts_with(FRAME_MAGIC)
@@ -144,4 +165,24 @@ fn parse_frame_start(bytes: &[u8]) -> Option<(Seq, usize)> {
     let length = u32::from_le_bytes(start[4..8].try_into().expect("a length has 4 bytes")) as usize;
     let prior = u64::from_le_bytes(start[8..16].try_into().expect("a position has 8 bytes"));
     (start == frame_start(Seq(prior), length)).then_some((Seq(prior), length))
+}
+
+#[cfg(test)]
+mod tests {
+    use prost::Message as _;
+
+    use super::*;
+
+    #[test]
+    fn record_of_a_newer_program_is_never_taken_for_torn() {
+        let newer = bellwether_wire::v1::Record { version: 2, first_seq: 1, ..Default::default() };
+        let bytes = newer.encode_to_vec();
+        let mut buffer = Vec::new();
+        frame(&mut buffer, Seq(0), Chain::GENESIS.after(&bytes), &bytes);
+        let segment = [&header(Head::GENESIS)[..], &buffer].concat();
+        let mut frames = Frames::open(segment.into(), Seq(0)).unwrap();
+        let Found::Broken(damage) = frames.next() else { panic!("it can't be read") };
+        assert_eq!(damage.flaw, Flaw::Version { found: 2 });
+        assert!(!frames.may_be_torn(&damage));
+    }
 }

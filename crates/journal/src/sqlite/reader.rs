@@ -50,16 +50,16 @@ impl SqliteReader {
     /// Reads everything once. Gives the head.
     pub(super) fn verify(&self, testimony: &Testimony) -> Result<Head, OpenError> {
         let mut head = self.meta()?.base;
-        for record in self.records_after(head) {
-            head = record?.head();
+        for row in self.rows_after(head) {
+            head = row?.head;
             testimony.compare(head)?;
         }
         testimony.conclude(head)?;
         Ok(head)
     }
 
-    /// Verified records, the first of which follows `prior`.
-    fn records_after(&self, prior: Head) -> impl Iterator<Item = Result<Record, ReadError>> {
+    /// Verified rows, the first of which follows `prior`.
+    fn rows_after(&self, prior: Head) -> impl Iterator<Item = Result<Verified, ReadError>> {
         let mut prior = prior;
         let mut fetched = Vec::new().into_iter();
         let mut ended = false;
@@ -76,12 +76,12 @@ impl SqliteReader {
                     }
                 }
             }
-            let record = verified(prior, fetched.next()?);
-            match &record {
-                Ok(record) => prior = record.head(),
+            let row = Verified::new(prior, fetched.next()?);
+            match &row {
+                Ok(row) => prior = row.head,
                 Err(_) => ended = true,
             }
-            Some(record)
+            Some(row)
         })
     }
 
@@ -106,12 +106,27 @@ impl SqliteReader {
     }
 }
 
-fn verified(prior: Head, row: Row) -> Result<Record, ReadError> {
-    if row.first != prior.seq.next() {
-        let flaw = Flaw::Gap { found: row.first };
-        return Err(Damage { at: prior.seq.next(), flaw }.into());
+/// A record that matches its hash.
+#[derive(Debug)]
+struct Verified {
+    prior: Head,
+    head: Head,
+    bytes: Bytes,
+}
+
+impl Verified {
+    fn new(prior: Head, row: Row) -> Result<Verified, ReadError> {
+        if row.first != prior.seq.next() {
+            let flaw = Flaw::Gap { found: row.first };
+            return Err(Damage { at: prior.seq.next(), flaw }.into());
+        }
+        let head = decode::verify(prior, row.chain, &row.bytes)?;
+        Ok(Verified { prior, head, bytes: row.bytes })
     }
-    Ok(decode::record(prior, row.chain, row.bytes)?)
+
+    fn decode(self) -> Result<Record, ReadError> {
+        Ok(decode::verified_record(self.prior, self.head.chain, self.bytes)?)
+    }
 }
 
 impl Reader for SqliteReader {
@@ -126,12 +141,9 @@ impl Reader for SqliteReader {
         }
         let prior = connection::head_before_holder(&self.connection, from)
             .map_err(|error| read_error(from, error))?;
-        let records = self.records_after(prior.unwrap_or(base));
-        Ok(Box::new(
-            records
-                .map(move |record| Ok(trim(record?, from)))
-                .skip_while(|record| record.as_ref().is_ok_and(|record| record.entries.is_empty())),
-        ))
+        let rows = self.rows_after(prior.unwrap_or(base));
+        let wanted = rows.skip_while(move |row| row.as_ref().is_ok_and(|row| row.head.seq < from));
+        Ok(Box::new(wanted.map(move |row| Ok(trim(row?.decode()?, from)))))
     }
 
     fn snapshots(&self) -> Box<dyn Snapshots> {
