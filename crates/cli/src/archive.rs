@@ -8,6 +8,8 @@ use bellwether_core::model::Config;
 use bellwether_journal::file::FileOptions;
 use bellwether_journal::sqlite::SqliteOptions;
 use bellwether_journal::{FileJournal, Head, OpenError, Reader, Snapshot, SqliteJournal};
+use bellwether_server::ServerConfig;
+use bellwether_server::config::JournalKind;
 
 /// What a journal is kept in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +19,14 @@ pub(crate) enum Backend {
 }
 
 impl Backend {
+    /// What a scheduler without other settings expects.
+    pub(crate) fn usual() -> Backend {
+        match ServerConfig::default().journal {
+            JournalKind::File => Backend::File,
+            JournalKind::Sqlite => Backend::Sqlite,
+        }
+    }
+
     /// What the directory holds.
     pub(crate) fn of(dir: &Path) -> anyhow::Result<Backend> {
         let entries = std::fs::read_dir(dir)

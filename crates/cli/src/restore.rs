@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     let (backend, snapshot) = match (&arguments.snapshot, &arguments.data_dir) {
-        (Some(file), _) => (Backend::File, from_file(file)?),
+        (Some(file), _) => (Backend::usual(), from_file(file)?),
         (None, Some(dir)) => from_journal(dir, arguments.to.map(Seq))?,
         (None, None) => anyhow::bail!("give --snapshot or --data-dir"),
     };

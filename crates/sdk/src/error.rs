@@ -49,8 +49,6 @@ pub enum ClientError {
     Denied(String),
     #[error("the address {address:?} is of no use: {reason}")]
     BadAddress { address: String, reason: String },
-    #[error("the scheduler did not answer within {0:?}")]
-    TimedOut(Duration),
     /// An answer that this version of the library can't make sense of.
     #[error("the scheduler's answer makes no sense: {0}")]
     Protocol(String),

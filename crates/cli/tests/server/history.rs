@@ -48,16 +48,28 @@ fn every_decision_can_be_recomputed_also_over_a_restart() {
 fn a_flipped_byte_fails_the_replay() {
     let mut world = worked();
     world.stop();
-    let journal = std::fs::read_dir(world.data_dir())
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .find(|path| path.file_name().unwrap().to_string_lossy().starts_with("journal-"))
-        .expect("a segment of the journal");
-    let mut bytes = std::fs::read(&journal).unwrap();
-    bytes[400] ^= 1;
-    std::fs::write(&journal, bytes).unwrap();
+    flip_a_byte_of_a_job(&world.data_dir());
     let (code, _) = replay(&world.data_dir());
     assert_eq!(code, Some(1));
+}
+
+/// In whatever file the journal keeps it; the registry and the snapshots are not the journal.
+fn flip_a_byte_of_a_job(dir: &std::path::Path) {
+    let files = std::fs::read_dir(dir).expect("the data directory is there");
+    for file in files {
+        let path = file.expect("the data directory is readable").path();
+        let name = path.file_name().expect("a file has a name").to_string_lossy();
+        if !name.starts_with("journal") {
+            continue;
+        }
+        let mut bytes = std::fs::read(&path).expect("the journal is readable");
+        if let Some(at) = bytes.windows(3).position(|window| window == b"bad") {
+            bytes[at] ^= 1;
+            std::fs::write(&path, bytes).expect("the journal is writable");
+            return;
+        }
+    }
+    panic!("no file of the journal holds the job");
 }
 
 #[test]

@@ -5,17 +5,18 @@ use serde_json::Value;
 use crate::fixture::bellwether;
 
 fn bench(more: &[&str]) -> Value {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
     let output = bellwether()
         .current_dir(folder.path())
         .args(["bench", "--workers", "2", "--slots", "4", "--json"])
         .args(more)
         .output()
-        .unwrap();
+        .expect("the binary was built for this test");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{stderr}");
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
-    serde_json::from_slice(&output.stdout).unwrap()
+    let left = std::fs::read_dir(folder.path()).expect("the folder is there").count();
+    assert_eq!(left, 0, "nothing is left behind");
+    serde_json::from_slice(&output.stdout).expect("--json prints JSON")
 }
 
 #[test]

@@ -43,7 +43,7 @@ enum Opening {
             Result<tonic::Response<Streaming<v1::SubmitResponse>>, tonic::Status>,
         >,
     ),
-    Open(Streaming<v1::SubmitResponse>),
+    Open(Box<Streaming<v1::SubmitResponse>>),
     Closed,
 }
 
@@ -95,7 +95,7 @@ impl Answers {
                     let response = opened
                         .map_err(|error| ClientError::Protocol(error.to_string()))?
                         .map_err(|status| self.error(&status))?;
-                    self.responses = Opening::Open(response.into_inner());
+                    self.responses = Opening::Open(Box::new(response.into_inner()));
                 }
                 Opening::Open(stream) => {
                     return match stream.message().await {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use bellwether_wire::v1;
-use tonic::Streaming;
+use tonic::{Status, Streaming};
 
 use super::Client;
 use super::jobs::Job;
@@ -52,6 +52,19 @@ impl Client {
     }
 }
 
+impl Client {
+    /// A stream has ended: asking again at once would only hurt a scheduler in trouble.
+    async fn pause_unless_final(&self, status: Option<Status>) -> Result<(), ClientError> {
+        if let Some(error) = status.map(|status| self.error(&status))
+            && !error.is_transient()
+        {
+            return Err(error);
+        }
+        tokio::time::sleep(self.settings.builder.backoff.pause(1)).await;
+        Ok(())
+    }
+}
+
 impl Ended {
     /// The next job that has ended, or changed; none once all have ended.
     pub async fn next(&mut self) -> Result<Option<Job>, ClientError> {
@@ -87,13 +100,9 @@ impl Ended {
         match stream.message().await {
             Ok(Some(response)) => self.ready.extend(response.jobs.into_iter().map(Job)),
             // The scheduler went away before the last of them: ask again.
-            Ok(None) => self.stream = None,
-            Err(status) => {
-                let error = self.client.error(&status);
-                if !error.is_transient() {
-                    return Err(error);
-                }
+            ended => {
                 self.stream = None;
+                self.client.pause_unless_final(ended.err()).await?;
             }
         }
         Ok(())
@@ -125,13 +134,9 @@ impl Events {
         };
         match stream.message().await {
             Ok(Some(response)) => self.ready.extend(response.events),
-            Ok(None) => self.stream = None,
-            Err(status) => {
-                let error = self.client.error(&status);
-                if !error.is_transient() {
-                    return Err(error);
-                }
+            ended => {
                 self.stream = None;
+                self.client.pause_unless_final(ended.err()).await?;
             }
         }
         Ok(())

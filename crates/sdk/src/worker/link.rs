@@ -111,8 +111,6 @@ fn is_final(error: &ClientError) -> bool {
             ["malformed", "bad_slots", "too_many_labels", "unimplemented", "replaced"]
                 .contains(&refusal.code.as_str())
         }
-        ClientError::Unreachable { .. } | ClientError::TimedOut(_) | ClientError::Protocol(_) => {
-            false
-        }
+        ClientError::Unreachable { .. } | ClientError::Protocol(_) => false,
     }
 }

@@ -81,6 +81,9 @@ pub(super) fn worker_views(view: &View<'_>, all: bool) -> Vec<v1::Worker> {
 
 fn status(worker: &Worker) -> v1::WorkerStatus {
     match worker.status {
+        WorkerStatus::Open | WorkerStatus::Overloaded if worker.draining => {
+            v1::WorkerStatus::Draining
+        }
         WorkerStatus::Open if worker.held.is_empty() => v1::WorkerStatus::Idle,
         WorkerStatus::Open => v1::WorkerStatus::Busy,
         WorkerStatus::Overloaded => v1::WorkerStatus::Overloaded,

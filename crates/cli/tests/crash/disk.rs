@@ -1,0 +1,139 @@
+//! A disk that fills up, and gets space again.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use bellwether_sdk::{Client, NewJob, Outcome, Worker};
+
+use crate::site::{BACKOFF, Site, eventually};
+
+/// More jobs than any of the disks has room for.
+const JOBS_MAX: usize = 2_000;
+
+/// A file system in memory of a given size, gone when it is dropped.
+struct Disk {
+    path: PathBuf,
+}
+
+impl Disk {
+    fn mount(path: &Path, megabytes: u32) -> Result<Disk> {
+        std::fs::create_dir_all(path)?;
+        run(Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={megabytes}m"), "tmpfs"])
+            .arg(path))?;
+        Ok(Disk { path: path.to_owned() })
+    }
+
+    fn resize(&self, megabytes: u32) -> Result<()> {
+        run(Command::new("mount")
+            .args(["-o", &format!("remount,size={megabytes}m")])
+            .arg(&self.path))
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        if let Err(error) = run(Command::new("umount").arg("--lazy").arg(&self.path)) {
+            eprintln!("{error:#}");
+        }
+    }
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    let output = command.output().with_context(|| format!("failed to run {command:?}"))?;
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{command:?} failed: {stderr}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_refuses_work_and_recovers_with_sqlite() -> Result<()> {
+    a_full_disk_refuses_work_and_recovers("sqlite", 8, 64).await
+}
+
+/// The journal in files reserves 64 MiB at a time.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_refuses_work_and_recovers_with_files() -> Result<()> {
+    a_full_disk_refuses_work_and_recovers("file", 100, 400).await
+}
+
+async fn a_full_disk_refuses_work_and_recovers(
+    journal: &str,
+    small: u32,
+    large: u32,
+) -> Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: only root can mount a small disk");
+        return Ok(());
+    }
+    let mut site = Site::new(&[("journal", journal)])?;
+    site.data_dir = site.folder().join("disk/data");
+    let disk = Disk::mount(&site.folder().join("disk"), small)?;
+    let mut scheduler = site.start().await?;
+    let client = site.client()?;
+
+    let (acknowledged, error) = fill(&client).await?;
+    ensure!(error.code() == Some("disk_full"), "{error}");
+    ensure!(error.retry_after().is_some(), "{error:?}");
+    ensure!(!acknowledged.is_empty());
+    let status = client.status().await?;
+    ensure!(status.read_only && status.explanation.contains("full"), "{status:?}");
+    all_known(&client, &acknowledged).await?;
+
+    // A restart on the full disk keeps everything, or says what is wrong.
+    scheduler.kill().await?;
+    match site.launch(&[]).await? {
+        crate::site::Start::Serving(again) => {
+            all_known(&client, &acknowledged).await?;
+            scheduler = again;
+        }
+        crate::site::Start::Ended { status, stderr } => {
+            ensure!(status.code() == Some(3) && stderr.contains("the disk is full"), "{stderr}");
+            disk.resize(large)?;
+            scheduler = site.start().await?;
+        }
+    }
+
+    disk.resize(large)?;
+    eventually("work is taken again", || async {
+        Ok(client.submit(NewJob::new("large").id("after")).await.ok())
+    })
+    .await?;
+    let worker = Worker::builder(site.url()).id("w").slots(8).backoff(BACKOFF);
+    let worker = worker.job("large", async |_| Outcome::done("")).start()?;
+    let everything = acknowledged.iter().cloned().chain(["after".to_owned()]);
+    let mut ended = client.follow(everything, false);
+    let mut completed = 0;
+    while let Some(job) = ended.next().await? {
+        ensure!(job.state() == bellwether_sdk::v1::JobState::Completed, "{:?}", job.state());
+        completed += 1;
+    }
+    ensure!(completed == acknowledged.len() + 1);
+    worker.kill();
+    scheduler.kill().await?;
+    let replay = site.replay().await?;
+    ensure!(replay.code == Some(0) && replay.report["mismatches"] == 0, "{replay:?}");
+    eprintln!("{journal}: {} jobs were acknowledged on {small} MiB", acknowledged.len());
+    Ok(())
+}
+
+/// Submits until it is refused.
+async fn fill(client: &Client) -> Result<(Vec<String>, bellwether_sdk::ClientError)> {
+    let mut acknowledged = Vec::new();
+    for index in 0..JOBS_MAX {
+        let job = NewJob::new("large").id(format!("large-{index}"));
+        match client.submit(job.payload(vec![0x5a; 256 << 10])).await {
+            Ok(accepted) => acknowledged.push(accepted.id().to_owned()),
+            Err(error) => return Ok((acknowledged, error)),
+        }
+    }
+    anyhow::bail!("{JOBS_MAX} jobs of 256 KiB did not fill the disk")
+}
+
+async fn all_known(client: &Client, ids: &[String]) -> Result<()> {
+    for id in ids {
+        client.job(id, 0).await.with_context(|| format!("{id} is lost"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,175 @@
+//! Killed at every call that writes.
+
+use std::path::Path;
+
+use anyhow::{Result, bail, ensure};
+
+use crate::lanes;
+use crate::load::Load;
+use crate::seed::{seed, stride};
+use crate::site::{Site, Start, was_killed};
+use crate::tracer::{Point, Tracer, launching, log, points};
+
+const JOBS: usize = 100;
+const BATCH: usize = 5;
+const WORKERS: usize = 2;
+/// Points of a quick run.
+const POINTS_MAX: usize = 120;
+const STARTS_MAX: usize = 40;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_at_every_write_of_a_run_on_sqlite() -> Result<()> {
+    killed_at_every_write_of_a_run("sqlite").await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_at_every_write_of_a_run_on_files() -> Result<()> {
+    killed_at_every_write_of_a_run("file").await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_at_every_write_of_a_start_on_sqlite() -> Result<()> {
+    killed_at_every_write_of_a_start("sqlite").await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_at_every_write_of_a_start_on_files() -> Result<()> {
+    killed_at_every_write_of_a_start("file").await
+}
+
+async fn killed_at_every_write_of_a_run(journal: &'static str) -> Result<()> {
+    let all = count(journal).await?;
+    let chosen = choose(&all, POINTS_MAX);
+    let tried = chosen.len();
+    let killed = lanes::each(chosen, move |point| killed_at(journal, point)).await?;
+    let killed = killed.into_iter().filter(|killed| *killed).count();
+    eprintln!("{journal}: {} points in a run, {tried} tried, {killed} reached", all.len());
+    // Runs differ in how much they gather in a batch, so the last points of one are not in all.
+    ensure!(killed * 4 >= tried * 3, "only {killed} of {tried} points were reached");
+    Ok(())
+}
+
+/// A dry run of the whole load, to see where it writes.
+async fn count(journal: &str) -> Result<Vec<Point>> {
+    let site = Site::new(&[("journal", journal)])?;
+    let scheduler = site.start().await?;
+    let tracer = Tracer::attach(scheduler.id()?, &site, None).await?;
+    let load = Load::new(&site)?;
+    let workers = load.workers(&site, WORKERS)?;
+    load.clone().run(JOBS, BATCH).await?;
+    load.verify(&site).await?;
+    workers.into_iter().for_each(|worker| worker.kill());
+    scheduler.kill().await?;
+    tracer.ended().await?;
+    points(&site)
+}
+
+/// The load with a kill in it; says whether the point was reached.
+async fn killed_at(journal: &str, point: Point) -> Result<bool> {
+    let site = Site::new(&[("journal", journal)])?;
+    let mut scheduler = site.start().await?;
+    let tracer = Tracer::attach(scheduler.id()?, &site, Some(&point)).await?;
+    let load = Load::new(&site)?;
+    let workers = load.workers(&site, WORKERS)?;
+    let mut running = tokio::spawn(load.clone().run(JOBS, BATCH));
+    let killed = tokio::select! {
+        status = scheduler.ended() => {
+            let status = status?;
+            ensure!(was_killed(status), "it ended by itself: {status}");
+            scheduler = site.start().await?;
+            running.await??;
+            true
+        }
+        result = &mut running => {
+            result??;
+            false
+        }
+    };
+    load.verify(&site).await?;
+    workers.into_iter().for_each(|worker| worker.kill());
+    // After the last question the tracer may have had its kill, too.
+    drop(scheduler);
+    tracer.ended().await?;
+    Ok(killed)
+}
+
+fn choose(all: &[Point], most: usize) -> Vec<Point> {
+    let stride = stride(all.len(), most);
+    let first = usize::try_from(seed() % stride as u64).unwrap_or(0);
+    all.iter().skip(first).step_by(stride).cloned().collect()
+}
+
+/// What a start finds: nothing at all, or a journal that the process before was killed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    Nothing,
+    Journal,
+}
+
+async fn killed_at_every_write_of_a_start(journal: &'static str) -> Result<()> {
+    for found in [Found::Nothing, Found::Journal] {
+        let site = Site::new(&[("journal", journal)])?;
+        let load = prepare(&site, found).await?;
+        // On a copy, so that the trials find what this one found.
+        let dry = Site::new(&[("journal", journal)])?;
+        copy(&site.data_dir, &dry.data_dir)?;
+        let tracing = launching(&log(&dry), &dry.data_dir, None);
+        let Start::Serving(scheduler) = dry.launch(&tracing).await? else {
+            bail!("strace could not start the scheduler");
+        };
+        scheduler.kill().await?;
+        let all = points(&dry)?;
+        let chosen = choose(&all, STARTS_MAX);
+        let tried = chosen.len();
+        let mut killed = 0;
+        for point in chosen {
+            let trial = Site::new(&[("journal", journal)])?;
+            copy(&site.data_dir, &trial.data_dir)?;
+            let tracing = launching(&log(&trial), &trial.data_dir, Some(&point));
+            match trial.launch(&tracing).await? {
+                Start::Ended { status, .. } => {
+                    ensure!(was_killed(status), "{point:?}: it ended by itself: {status}");
+                    killed += 1;
+                }
+                Start::Serving(scheduler) => drop(scheduler),
+            }
+            let scheduler = trial.start().await?;
+            load.all_known(&trial).await?;
+            scheduler.kill().await?;
+        }
+        eprintln!("{journal}, {found:?}: {} points, {tried} tried, {killed} reached", all.len());
+        ensure!(killed > 0);
+    }
+    Ok(())
+}
+
+async fn prepare(site: &Site, found: Found) -> Result<Load> {
+    let load = Load::new(site)?;
+    if found == Found::Journal {
+        let scheduler = site.start().await?;
+        let workers = load.workers(site, WORKERS)?;
+        load.batch(0..JOBS / 2).await?;
+        workers.into_iter().for_each(|worker| worker.kill());
+        load.submit(JOBS / 2..JOBS).await?;
+        scheduler.kill().await?;
+    }
+    Ok(load)
+}
+
+/// Copies a data directory, without the space that is reserved behind the data.
+pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
+    if !from.exists() {
+        return Ok(());
+    }
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let mut bytes = std::fs::read(entry.path())?;
+        if entry.path().extension().is_some_and(|extension| extension == "log") {
+            let data = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+            bytes.truncate(data);
+        }
+        std::fs::write(to.join(entry.file_name()), bytes)?;
+    }
+    Ok(())
+}
