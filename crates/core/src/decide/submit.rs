@@ -131,6 +131,7 @@ impl Engine {
                 submitted_at: self.state.now,
                 priority: job.priority,
                 predicted: predicted[position],
+                mean: self.state.totals.mean_duration,
                 path: paths.as_ref().map(|paths| paths[position]),
             };
             Arc::new(self.spec(job, resolved, &terms))

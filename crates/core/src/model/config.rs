@@ -151,7 +151,7 @@ impl Default for Config {
             shadow: None,
             predictor: PredictorKind::Auto,
             weights: Weights { wait: 400, load: 400, priority: 200 },
-            rank_duration_percent: 100,
+            rank_duration_percent: 500,
             rank_priority_point: Micros::from_secs(10),
             rank_bonus_max: Micros::from_secs(86_400),
             prefetch: 1,
