@@ -95,7 +95,10 @@ impl State {
         let started = attempt.phase.since();
         let actual = at.since(started);
         let mean = self.totals.mean_duration.0;
-        self.totals.mean_duration = Micros(mean - mean / MEAN_WEIGHT + actual.0 / MEAN_WEIGHT);
+        self.totals.mean_duration = match mean {
+            0 => actual,
+            _ => Micros(mean - mean / MEAN_WEIGHT + actual.0 / MEAN_WEIGHT),
+        };
         let class = self.index.kinds.get(self.expect_worker(worker).kind).class;
         let observation = Observation { features, class, started, actual, predicted };
         if let Some(drift) = self.statistics.observe(&observation) {

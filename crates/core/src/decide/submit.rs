@@ -125,13 +125,17 @@ impl Engine {
     ) -> Vec<Arc<JobSpec>> {
         let predicted: Vec<Micros> = jobs.iter().map(|job| self.expected(job)).collect();
         let paths = (jobs.len() > 1).then(|| critical_paths(&predicted, &resolved, first, order));
+        let mean = match self.state.totals.mean_duration {
+            Micros::ZERO => self.state.config.duration_default,
+            mean => mean,
+        };
         let all = jobs.into_iter().zip(resolved).enumerate();
         all.map(|(position, (job, resolved))| {
             let terms = RankTerms {
                 submitted_at: self.state.now,
                 priority: job.priority,
                 predicted: predicted[position],
-                mean: self.state.totals.mean_duration,
+                mean,
                 path: paths.as_ref().map(|paths| paths[position]),
             };
             Arc::new(self.spec(job, resolved, &terms))

@@ -17,7 +17,7 @@ pub(crate) struct RankTerms {
     pub(crate) submitted_at: Timestamp,
     pub(crate) priority: Priority,
     pub(crate) predicted: Micros,
-    /// What attempts have taken lately; zero if none has ended.
+    /// What attempts have taken lately.
     pub(crate) mean: Micros,
     /// The longest predicted chain from this job to the end of its run, itself included; none for
     /// a job on its own.
