@@ -177,10 +177,10 @@ impl State {
     pub(crate) fn relist_worker(&mut self, no: WorkerNo) {
         let wanted = self.free_key(no);
         let worker = self.workers.get_mut(no).expect("events name workers that are remembered");
-        let listed = std::mem::replace(&mut worker.listed, wanted);
-        if listed == wanted {
+        if worker.listed == wanted {
             return;
         }
+        let listed = std::mem::replace(&mut worker.listed, wanted.clone());
         self.index.kinds.relist(worker.kind, listed, wanted);
     }
 
@@ -208,6 +208,7 @@ impl State {
             prefetch: held >= slots,
             load_permille: load_permille(worker, worker.beat_at, self.config.unreachable_after),
             busy: worker.busy.0,
+            id: worker.spec.id.clone(),
             worker: no,
         })
     }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Excluded, Included, Unbounded};
 
 use crate::model::{
-    JobNo, Micros, Name, Requirements, Resources, Target, Timestamp, Token, WorkerNo,
+    JobNo, Micros, Name, Requirements, Resources, Target, Timestamp, Token, WorkerId, WorkerNo,
 };
 use crate::state::Worker;
 
@@ -23,12 +23,13 @@ pub(crate) struct KindKey {
 }
 
 /// How a worker with room stands among its equals: the least comes first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FreeKey {
     /// It has no free slot, only room to prefetch.
     pub(crate) prefetch: bool,
     pub(crate) load_permille: u32,
     pub(crate) busy: u64,
+    pub(crate) id: WorkerId,
     pub(crate) worker: WorkerNo,
 }
 
@@ -66,13 +67,7 @@ impl Kinds {
     /// Moves a worker among those with room; each key is where it was or is to be listed.
     pub(crate) fn relist(&mut self, kind: u32, was: Option<FreeKey>, is: Option<FreeKey>) {
         let entry = self.slots[kind as usize].as_mut().expect("workers name kinds that exist");
-        if let Some(key) = was {
-            entry.free.remove(&key);
-        }
-        if let Some(key) = is {
-            entry.free.insert(key);
-        }
-        match (was, is) {
+        match (&was, &is) {
             (None, Some(key)) => {
                 entry.turn.insert(key.worker);
                 self.with_room += 1;
@@ -82,6 +77,12 @@ impl Kinds {
                 self.with_room -= 1;
             }
             (Some(_), Some(_)) | (None, None) => {}
+        }
+        if let Some(key) = was {
+            entry.free.remove(&key);
+        }
+        if let Some(key) = is {
+            entry.free.insert(key);
         }
     }
 

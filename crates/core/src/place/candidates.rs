@@ -170,7 +170,7 @@ impl State {
         outlook: Outlook,
     ) -> Candidate {
         let gone_after = self.config.unreachable_after;
-        let prefetch = worker.listed.is_some_and(|key| key.prefetch);
+        let prefetch = worker.listed.as_ref().is_some_and(|key| key.prefetch);
         let foreign = decayed(worker.foreign_queue, worker.beat_at, wanted.now, gone_after);
         let mut wait = outlook.duration.times(u64::from(foreign));
         if prefetch {

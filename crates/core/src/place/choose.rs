@@ -1,5 +1,6 @@
 //! The choice of a worker for one job.
 
+use std::cmp::Ordering;
 use std::ops::Bound;
 
 use smallvec::SmallVec;
@@ -8,7 +9,7 @@ use super::candidates::{Candidate, Candidates, Wanted};
 use super::predictor::PredictorError;
 use crate::event::{Decision, Loser, Reason, Shadow};
 use crate::model::limits::LOSERS_MAX;
-use crate::model::{Micros, Strategy, Timestamp, WorkerNo};
+use crate::model::{Strategy, Timestamp, WorkerNo};
 use crate::state::State;
 
 pub(crate) enum Choice {
@@ -87,7 +88,7 @@ impl State {
                 _ if spares => Reason::SparesFastSlots,
                 reason => reason,
             },
-            losers: losers(&found, chosen.worker),
+            losers: self.losers(&found, chosen.worker),
             shadow: self.shadow_choice(wanted, &found, &chosen)?,
         };
         Ok(Choice::Worker { worker: chosen.worker, decision: Box::new(decision) })
@@ -105,9 +106,9 @@ impl State {
         match strategy {
             #[cfg(feature = "defects")]
             Strategy::Predictive if self.has(crate::defect::Defect::UnstableOrder) => {
-                use std::sync::atomic::{AtomicUsize, Ordering};
+                use std::sync::atomic::{AtomicUsize, Ordering as Atomic};
                 static NOT_STATE: AtomicUsize = AtomicUsize::new(0);
-                let any = NOT_STATE.fetch_add(1, Ordering::Relaxed) % found.list.len();
+                let any = NOT_STATE.fetch_add(1, Atomic::Relaxed) % found.list.len();
                 Ok((found.list[any], Reason::PredictedBest))
             }
             Strategy::Predictive => Ok(self.best_score(found)),
@@ -141,7 +142,7 @@ impl State {
     }
 
     fn best_score(&self, found: &Candidates) -> (Candidate, Reason) {
-        let best = found.list.iter().min_by_key(|c| order_by_score(c)).expect("not empty");
+        let best = found.list.iter().min_by(|a, b| self.by_score(a, b)).expect("not empty");
         let sooner = found.list.iter().any(|other| other.finish() > best.finish());
         let reason = if sooner {
             Reason::PredictedBest
@@ -152,8 +153,10 @@ impl State {
     }
 
     fn least_loaded(&self, found: &Candidates) -> (Candidate, Reason) {
-        let order = |c: &&Candidate| (c.prefetch, c.load_permille, c.cold, c.busy, c.worker);
-        let best = found.list.iter().min_by_key(order).expect("not empty");
+        let order = |c: &Candidate| (c.prefetch, c.load_permille, c.cold, c.busy);
+        let best =
+            found.list.iter().min_by(|a, b| order(a).cmp(&order(b)).then_with(|| self.by_id(a, b)));
+        let best = best.expect("not empty");
         (*best, Reason::LeastLoaded { depth: self.depth(best.worker) })
     }
 
@@ -176,7 +179,7 @@ impl State {
         let zone = self.workers.get(wanted.job.locality?)?.spec.zone.as_ref()?;
         let same_zone =
             |c: &&Candidate| self.expect_worker(c.worker).spec.zone.as_ref() == Some(zone);
-        let best = found.list.iter().filter(same_zone).min_by_key(|c| order_by_score(c))?;
+        let best = found.list.iter().filter(same_zone).min_by(|a, b| self.by_score(a, b))?;
         Some((*best, Reason::SameZone))
     }
 
@@ -214,7 +217,7 @@ impl State {
             self.index.kinds.get(outlook.kind).turn.range(range).copied().find(|no| {
                 let worker = self.expect_worker(*no);
                 wanted.except != Some(*no)
-                    && worker.listed.is_some_and(|key| key.prefetch == prefetch)
+                    && worker.listed.as_ref().is_some_and(|key| key.prefetch == prefetch)
                     && worker.fits(resources)
             })
         });
@@ -283,19 +286,24 @@ impl State {
             round_robin_finish: round_robin.finish(),
         }))
     }
-}
 
-/// Best first: score, then warm before cold, least accumulated busy time, and the number.
-fn order_by_score(c: &Candidate) -> (i64, bool, Micros, WorkerNo) {
-    (-c.score.0, c.cold, c.busy, c.worker)
-}
+    fn losers(&self, found: &Candidates, chosen: WorkerNo) -> Vec<Loser> {
+        let mut others: SmallVec<[&Candidate; 8]> =
+            found.list.iter().filter(|c| c.worker != chosen).collect();
+        others.sort_unstable_by(|a, b| self.by_score(a, b));
+        others.truncate(LOSERS_MAX);
+        others.iter().map(|c| Loser { worker: c.worker, score: c.score }).collect()
+    }
 
-fn losers(found: &Candidates, chosen: WorkerNo) -> Vec<Loser> {
-    let mut others: SmallVec<[&Candidate; 8]> =
-        found.list.iter().filter(|c| c.worker != chosen).collect();
-    others.sort_unstable_by_key(|c| order_by_score(c));
-    others.truncate(LOSERS_MAX);
-    others.iter().map(|c| Loser { worker: c.worker, score: c.score }).collect()
+    /// Best first: score, then warm before cold, least accumulated busy time, and the id.
+    fn by_score(&self, a: &Candidate, b: &Candidate) -> Ordering {
+        let order = |c: &Candidate| (-c.score.0, c.cold, c.busy);
+        order(a).cmp(&order(b)).then_with(|| self.by_id(a, b))
+    }
+
+    fn by_id(&self, a: &Candidate, b: &Candidate) -> Ordering {
+        self.expect_worker(a.worker).id().cmp(self.expect_worker(b.worker).id())
+    }
 }
 
 /// A stable hash of job and attempt, as a place to start looking from.

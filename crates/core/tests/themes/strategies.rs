@@ -102,7 +102,7 @@ fn random_is_a_stable_hash() {
 }
 
 #[test]
-fn ties_break_by_least_use_and_then_by_worker() {
+fn ties_break_by_least_use_and_then_by_id() {
     check(
         "
         worker w2; worker w1
@@ -112,11 +112,11 @@ fn ties_break_by_least_use_and_then_by_worker() {
         complete b; submit c
         ",
         expect![[r#"
-            assign a w2 | w2 by predictive: least loaded, depth 0; score 900000, wait 0 us, duration 5.0 s; w1 900000
-            start a w2
-            complete a w2
-            assign b w1 | w1 by predictive: least loaded, depth 0; score 900000, wait 0 us, duration 1.0 s; w2 900000
-            complete b w1 | assign c w1
+            assign a w1 | w1 by predictive: least loaded, depth 0; score 900000, wait 0 us, duration 5.0 s; w2 900000
+            start a w1
+            complete a w1
+            assign b w2 | w2 by predictive: least loaded, depth 0; score 900000, wait 0 us, duration 1.0 s; w1 900000
+            complete b w2 | assign c w2
         "#]],
     );
 }
