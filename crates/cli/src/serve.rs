@@ -36,8 +36,19 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
+    end_with_the_first_panic();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(serve(arguments))
+}
+
+/// A thread that is gone would leave a scheduler that takes jobs and does nothing: whoever watches
+/// the process can start it anew, and the journal has everything.
+fn end_with_the_first_panic() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        usual(panic);
+        std::process::abort();
+    }));
 }
 
 async fn serve(arguments: Arguments) -> anyhow::Result<Verdict> {
