@@ -84,7 +84,7 @@ pub(crate) fn start(
     let failed = |source| RegistryError::Open { path: path.clone(), source };
     let connection = schema::open(&path).map_err(failed)?;
     let retention = Retention { jobs_max: history.jobs_max, keep_for: history.keep_for };
-    if store::position(&connection).map_err(failed)? > head.seq {
+    if store::position(&connection).map_err(failed)?.reached > head.seq {
         // An older journal was put back: what came after it has not happened.
         schema::create(&connection).map_err(failed)?;
     }
@@ -114,7 +114,7 @@ pub(crate) fn start(
 /// Whoever schedules goes first; this thread can catch up later.
 fn give_way() {
     let this = rustix::thread::gettid();
-    if let Err(error) = rustix::process::setpriority_process(Some(this), 10) {
+    if let Err(error) = rustix::process::setpriority_process(Some(this), 19) {
         tracing::debug!(%error, "the registry runs at the usual priority");
     }
 }

@@ -1,5 +1,4 @@
-//! Events into rows. Rows that change are kept in memory and written once a flush, however often
-//! they changed.
+//! Events into rows.
 
 use bellwether_core::model::{JobNo, Seq, Timestamp, WorkerNo};
 use bellwether_core::{Entry, Event, State};
@@ -8,25 +7,33 @@ use bellwether_wire::v1;
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 
-use super::row::Row;
-use super::store;
+use super::row::{Fresh, Row};
+use super::store::{self, Position};
 use crate::grpc::state_to_wire;
 
-/// Rows of jobs that have not ended are kept in memory after a flush up to this many.
-const ROWS_KEPT_MAX: usize = 50_000;
+/// Jobs that nothing has happened to, kept in memory until they are written: a hundred bytes each.
+const FRESH_MAX: usize = 300_000;
+/// Other rows in memory.
+const ROWS_MAX: usize = 50_000;
 /// Attempts of one job that are kept; a job that is retried by hand for ever must not grow for ever.
 const ATTEMPTS_MAX: usize = 100;
 
+/// Most jobs end soon. One that does is written once, when it has ended; the others are written when
+/// somebody asks, when memory demands it, and every few seconds.
 #[derive(Debug)]
 pub(super) struct Projection {
     connection: Connection,
-    rows: FxHashMap<JobNo, Row>,
-    changed: usize,
+    fresh: FxHashMap<JobNo, Fresh>,
+    rows: FxHashMap<JobNo, Box<Row>>,
+    /// Jobs that have ended since the last flush.
+    ended: Vec<JobNo>,
     workers: FxHashMap<WorkerNo, String>,
     new_workers: Vec<WorkerNo>,
     /// The last entry that was projected, written or not.
     position: Seq,
-    pub(super) retention: store::Retention,
+    /// What the file says of itself.
+    stored: Position,
+    retention: store::Retention,
 }
 
 impl Projection {
@@ -34,15 +41,17 @@ impl Projection {
         connection: Connection,
         retention: store::Retention,
     ) -> rusqlite::Result<Projection> {
-        let position = store::position(&connection)?;
+        let stored = store::position(&connection)?;
         let workers = store::workers(&connection)?;
         Ok(Projection {
             connection,
+            fresh: FxHashMap::default(),
             rows: FxHashMap::default(),
-            changed: 0,
+            ended: Vec::new(),
             workers,
             new_workers: Vec::new(),
-            position,
+            position: stored.complete,
+            stored,
             retention,
         })
     }
@@ -51,8 +60,17 @@ impl Projection {
         self.position
     }
 
-    pub(super) fn changed(&self) -> usize {
-        self.changed
+    /// Everything up to here is written.
+    pub(super) fn complete(&self) -> Seq {
+        self.stored.complete
+    }
+
+    pub(super) fn ended(&self) -> usize {
+        self.ended.len()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.fresh.len() > FRESH_MAX || self.rows.len() > ROWS_MAX
     }
 
     /// Entries that were projected before are left out.
@@ -69,10 +87,14 @@ impl Projection {
         let (seq, at) = (entry.seq, entry.at);
         match &entry.event {
             Event::Submitted { run, first, jobs } => {
-                let run = run.as_ref().map_or("", |run| run.id.as_str());
-                for (spec, no) in jobs.iter().zip(first.0..) {
-                    self.rows.insert(JobNo(no), Row::new(JobNo(no), spec, run, seq, at));
-                    self.changed += 1;
+                for (spec, no) in jobs.iter().zip(first.0..).map(|(spec, no)| (spec, JobNo(no))) {
+                    // It may have ended and been written before a crash.
+                    let again = seq <= self.stored.reached;
+                    if again && store::exists(&self.connection, no)? {
+                        continue;
+                    }
+                    let run = run.as_ref().map(|run| run.id.clone());
+                    self.fresh.insert(no, Fresh { spec: spec.clone(), run, seq, at });
                 }
             }
             Event::Assigned { job, worker, hedge, decision } => {
@@ -109,8 +131,8 @@ impl Projection {
                     row.attempt_ended(*token, "completed", at);
                     row.job.result = result.clone();
                     row.job.result_hash = result_hash.to_vec().into();
-                    row.ended(v1::JobState::Completed, String::new(), at);
                 })?;
+                self.end(*job, seq, v1::JobState::Completed, String::new(), at)?;
             }
             Event::AttemptFailed { job, token, cause, error } => {
                 self.change(*job, seq, |row| row.attempt_failed(*token, *cause, error, at))?;
@@ -176,10 +198,13 @@ impl Projection {
         why: String,
         at: Timestamp,
     ) -> rusqlite::Result<()> {
-        self.change(job, seq, |row| row.ended(state, why, at))
+        self.change(job, seq, |row| row.ended(state, why, at))?;
+        self.ended.push(job);
+        Ok(())
     }
 
-    /// Changes the row of a job. One that retention has taken already needs no change.
+    /// Changes the row of a job. One that retention has taken already needs no change, nor one that
+    /// knows of this event.
     fn change(
         &mut self,
         no: JobNo,
@@ -187,47 +212,86 @@ impl Projection {
         change: impl FnOnce(&mut Row),
     ) -> rusqlite::Result<()> {
         if !self.rows.contains_key(&no) {
-            let Some(row) = store::load(&self.connection, no)? else { return Ok(()) };
-            self.rows.insert(no, row);
+            let row = match self.fresh.remove(&no) {
+                Some(fresh) => Row::of(no, &fresh),
+                None => match store::load(&self.connection, no)? {
+                    Some(row) => row,
+                    None => return Ok(()),
+                },
+            };
+            self.rows.insert(no, Box::new(row));
         }
         let Some(row) = self.rows.get_mut(&no) else { return Ok(()) };
+        if row.job.position > seq.0 || (row.job.position == seq.0 && !row.changed) {
+            return Ok(());
+        }
         change(row);
         row.job.position = seq.0;
-        self.changed += usize::from(!std::mem::replace(&mut row.changed, true));
+        row.changed = true;
         Ok(())
     }
 
     fn id_of(&self, no: JobNo) -> rusqlite::Result<Option<String>> {
-        match self.rows.get(&no) {
-            Some(row) => Ok(Some(row.id.clone())),
-            None => Ok(store::load(&self.connection, no)?.map(|row| row.id)),
+        let fresh = self.fresh.get(&no).map(|fresh| &fresh.spec);
+        let spec = fresh.or_else(|| self.rows.get(&no)?.unwritten_spec.as_ref());
+        match spec {
+            Some(spec) => Ok(Some(spec.id.to_string())),
+            None => store::id(&self.connection, no),
         }
     }
 
-    /// Writes what has changed, with the position that it is of.
+    /// Writes the jobs that have ended, and forgets them here.
+    pub(super) fn flush_ended(&mut self) -> rusqlite::Result<()> {
+        let transaction = self.connection.unchecked_transaction()?;
+        self.ended.sort_unstable();
+        self.ended.dedup();
+        let has_ended = |no: &JobNo| self.rows.get(no).is_some_and(|row| row.has_ended());
+        self.ended.retain(has_ended);
+        for no in &self.ended {
+            store::save(&transaction, *no, &self.rows[no])?;
+        }
+        self.retention.apply(&transaction)?;
+        let position = Position { complete: self.stored.complete, reached: self.position };
+        store::save_position(&transaction, position)?;
+        transaction.commit()?;
+        self.stored = position;
+        for no in self.ended.drain(..) {
+            self.rows.remove(&no);
+        }
+        Ok(())
+    }
+
+    /// Writes everything that has changed.
     pub(super) fn flush(&mut self) -> rusqlite::Result<()> {
         let transaction = self.connection.unchecked_transaction()?;
         for no in &self.new_workers {
             store::save_worker(&transaction, *no, &self.workers[no])?;
         }
-        // In order: new rows are then appended to the tables, not scattered over them.
-        let mut changed: Vec<(&JobNo, &Row)> =
-            self.rows.iter().filter(|(_, row)| row.changed).collect();
+        // In order, because that is how the file likes it best.
+        let mut fresh: Vec<_> = self.fresh.iter().collect();
+        fresh.sort_unstable_by_key(|(no, _)| **no);
+        for (no, fresh) in fresh {
+            store::save(&transaction, *no, &Row::of(*no, fresh))?;
+        }
+        let mut changed: Vec<_> = self.rows.iter().filter(|(_, row)| row.changed).collect();
         changed.sort_unstable_by_key(|(no, _)| **no);
         for (no, row) in changed {
             store::save(&transaction, *no, row)?;
         }
         self.retention.apply(&transaction)?;
-        store::save_position(&transaction, self.position)?;
+        let position = Position { complete: self.position, reached: self.position };
+        store::save_position(&transaction, position)?;
         transaction.commit()?;
+        self.stored = position;
         self.new_workers.clear();
-        self.changed = 0;
+        self.ended.clear();
+        self.fresh.clear();
         self.rows.retain(|_, row| {
             row.changed = false;
             row.unwritten_spec = None;
             !row.has_ended()
         });
-        if self.rows.len() > ROWS_KEPT_MAX {
+        if self.rows.len() > ROWS_MAX / 2 {
             self.rows.clear();
         }
         Ok(())
@@ -235,10 +299,12 @@ impl Projection {
 
     /// Forgets what is not written, to read it from the journal again.
     pub(super) fn rewind(&mut self) -> rusqlite::Result<()> {
+        self.fresh.clear();
         self.rows.clear();
-        self.changed = 0;
+        self.ended.clear();
         self.new_workers.clear();
-        self.position = store::position(&self.connection)?;
+        self.stored = store::position(&self.connection)?;
+        self.position = self.stored.complete;
         self.workers = store::workers(&self.connection)?;
         Ok(())
     }
@@ -252,13 +318,14 @@ impl Projection {
             self.new_workers.push(no);
         }
         for (no, job) in state.jobs() {
-            let run = job.run.and_then(|run| state.run(run)).map_or("", |run| run.id.as_str());
-            let mut row = Row::new(no, &job.spec, run, job.last, job.submitted_at);
+            let run = job.run.and_then(|run| state.run(run)).map(|run| run.id.clone());
+            let (spec, seq, at) = (job.spec.clone(), job.last, job.submitted_at);
+            let mut row = Row::of(no, &Fresh { spec, run, seq, at });
             row.job.set_state(state_to_wire(&job.state));
             row.job.ended_at = job.ended_at.0;
             row.job.failures = job.failures;
             row.job.crashes = job.crashes;
-            self.rows.insert(no, row);
+            self.rows.insert(no, Box::new(row));
         }
         self.position = state.seq();
         self.flush()

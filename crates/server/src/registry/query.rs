@@ -21,7 +21,8 @@ pub(crate) enum QueryError {
 /// The newest job of this id, with everything.
 pub(super) fn job(connection: &Connection, id: &str) -> Result<Option<v1::Job>, QueryError> {
     let mut statement = connection.prepare_cached(
-        "SELECT body, spec FROM jobs JOIN specs USING (no) WHERE id = ?1 ORDER BY no DESC LIMIT 1",
+        "SELECT body, coalesce(jobs.spec, specs.spec) FROM jobs LEFT JOIN specs USING (no) \
+         WHERE id = ?1 ORDER BY no DESC LIMIT 1",
     )?;
     let found = statement.query_row([id], whole).optional()?;
     found.map(|job| with_dependencies(connection, job)).transpose()
@@ -71,8 +72,10 @@ pub(crate) struct JobNames {
 }
 
 pub(super) fn job_names(connection: &Connection, no: JobNo) -> Result<JobNames, QueryError> {
-    let mut statement = connection
-        .prepare_cached("SELECT id, run_id, spec FROM jobs JOIN specs USING (no) WHERE no = ?1")?;
+    let mut statement = connection.prepare_cached(
+        "SELECT id, run_id, coalesce(jobs.spec, specs.spec) FROM jobs LEFT JOIN specs USING (no) \
+         WHERE no = ?1",
+    )?;
     let found = statement.query_row([signed(no.0)], |row| {
         let spec: v1::JobSpec = decode(row.get_ref(2)?.as_blob()?)?;
         let id: String = row.get(0)?;
@@ -111,7 +114,8 @@ pub(super) fn search(
         filter.number("no < ?", before);
     }
     let sql = format!(
-        "SELECT body, spec FROM jobs JOIN specs USING (no){} ORDER BY no DESC LIMIT {}",
+        "SELECT body, coalesce(jobs.spec, specs.spec) FROM jobs LEFT JOIN specs USING (no){} \
+         ORDER BY no DESC LIMIT {}",
         filter.clause(),
         limit + 1,
     );
@@ -172,9 +176,9 @@ impl Filter {
         if states.is_empty() {
             return;
         }
-        let marks = vec!["?"; states.len()].join(", ");
-        self.conditions.push(format!("state IN ({marks})"));
-        self.values.extend(states.iter().map(|state| Value::Integer(i64::from(*state))));
+        // Numbers in the text, so that the partial index can serve them.
+        let numbers: Vec<_> = states.iter().map(i32::to_string).collect();
+        self.conditions.push(format!("state IN ({})", numbers.join(", ")));
     }
 
     fn clause(&self) -> String {

@@ -2,15 +2,22 @@
 
 use std::sync::Arc;
 
-use bellwether_core::model::{FailureCause, JobNo, JobSpec, Seq, Timestamp, Token};
+use bellwether_core::model::{FailureCause, JobNo, JobSpec, RunId, Seq, Timestamp, Token};
 use bellwether_wire::{Mirror as _, v1};
+
+/// A job that nothing has happened to yet: small, because there may be a great many.
+#[derive(Debug, Clone)]
+pub(super) struct Fresh {
+    pub(super) spec: Arc<JobSpec>,
+    pub(super) run: Option<RunId>,
+    pub(super) seq: Seq,
+    pub(super) at: Timestamp,
+}
 
 #[derive(Debug, Clone)]
 pub(super) struct Row {
     /// All that is not in the spec; `spec` is empty.
     pub(super) job: v1::Job,
-    pub(super) id: String,
-    pub(super) kind: String,
     /// The worker of the latest attempt.
     pub(super) worker: String,
     /// What was submitted, until it is written.
@@ -20,14 +27,9 @@ pub(super) struct Row {
 }
 
 impl Row {
-    pub(super) fn new(
-        no: JobNo,
-        spec: &Arc<JobSpec>,
-        run_id: &str,
-        seq: Seq,
-        at: Timestamp,
-    ) -> Row {
-        let state = if spec.not_before > at {
+    pub(super) fn of(no: JobNo, fresh: &Fresh) -> Row {
+        let spec = &fresh.spec;
+        let state = if spec.not_before > fresh.at {
             v1::JobState::Delayed
         } else if spec.dependencies.is_empty() {
             v1::JobState::Ready
@@ -37,19 +39,13 @@ impl Row {
         let job = v1::Job {
             job: no.0,
             state: state as i32,
-            run_id: run_id.to_owned(),
-            submitted_at: at.0,
-            position: seq.0,
+            run_id: fresh.run.as_ref().map_or_else(String::new, RunId::to_string),
+            submitted_at: fresh.at.0,
+            position: fresh.seq.0,
             ..Default::default()
         };
-        Row {
-            job,
-            id: spec.id.to_string(),
-            kind: spec.kind().to_string(),
-            worker: String::new(),
-            unwritten_spec: Some(spec.clone()),
-            changed: true,
-        }
+        let unwritten_spec = Some(spec.clone());
+        Row { job, worker: String::new(), unwritten_spec, changed: true }
     }
 
     pub(super) fn has_ended(&self) -> bool {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 
 /// A file of another version is made anew.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 const TABLES: &str = "
@@ -19,19 +19,26 @@ const TABLES: &str = "
         worker TEXT NOT NULL,
         submitted_at INTEGER NOT NULL,
         ended_at INTEGER NOT NULL,
-        body BLOB NOT NULL
+        body BLOB NOT NULL,
+        spec BLOB
     );
     CREATE INDEX jobs_by_id ON jobs (id);
-    CREATE INDEX jobs_by_state ON jobs (state);
+    -- Nearly all jobs complete, and those need no index to be found.
+    CREATE INDEX jobs_by_state ON jobs (state) WHERE state <> 6;
     CREATE INDEX jobs_by_kind ON jobs (kind);
     CREATE INDEX jobs_by_run ON jobs (run_id) WHERE run_id <> '';
     CREATE INDEX jobs_by_end ON jobs (ended_at) WHERE ended_at > 0;
-    -- Apart, because a job as it was submitted never changes and may be large.
+    -- Large specs lie apart, because they never change and the row does.
     CREATE TABLE specs (no INTEGER PRIMARY KEY, spec BLOB NOT NULL);
     CREATE TABLE tags (tag TEXT NOT NULL, no INTEGER NOT NULL, PRIMARY KEY (tag, no)) WITHOUT ROWID;
     CREATE TABLE workers (no INTEGER PRIMARY KEY, id TEXT NOT NULL);
-    CREATE TABLE position (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL);
-    INSERT INTO position VALUES (1, 0);
+    -- Everything up to `seq` is written; some of what came after, up to `reached`, is, too.
+    CREATE TABLE position (
+        one INTEGER PRIMARY KEY CHECK (one = 1),
+        seq INTEGER NOT NULL,
+        reached INTEGER NOT NULL
+    );
+    INSERT INTO position VALUES (1, 0, 0);
 ";
 
 pub(super) fn open(path: &Path) -> rusqlite::Result<Connection> {

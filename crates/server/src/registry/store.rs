@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bellwether_core::model::{JobNo, Seq, WorkerNo};
+use bellwether_core::model::{JobNo, JobSpec, Seq, WorkerNo};
 use bellwether_wire::job::job_spec_to_wire;
 use bellwether_wire::v1;
 use prost::Message as _;
@@ -12,6 +12,8 @@ use rustc_hash::FxHashMap;
 use super::row::Row;
 use crate::clock;
 
+/// A spec up to this size lies in the job's own row.
+const SPEC_BYTES_INSIDE: usize = 2_048;
 /// Ended jobs that one flush forgets at most, so that no flush takes long.
 const FORGET_ROWS_MAX: u64 = 2_000;
 
@@ -19,13 +21,34 @@ pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-pub(super) fn position(connection: &Connection) -> rusqlite::Result<Seq> {
-    let seq = connection.query_row("SELECT seq FROM position", [], |row| row.get::<_, i64>(0))?;
-    Ok(Seq(seq.unsigned_abs()))
+/// How far the file goes: everything up to the first is written, and some up to the second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Position {
+    pub(super) complete: Seq,
+    pub(super) reached: Seq,
 }
 
-pub(super) fn save_position(connection: &Connection, seq: Seq) -> rusqlite::Result<()> {
-    connection.prepare_cached("UPDATE position SET seq = ?1")?.execute([signed(seq.0)]).map(drop)
+pub(super) fn position(connection: &Connection) -> rusqlite::Result<Position> {
+    connection.query_row("SELECT seq, reached FROM position", [], |row| {
+        let seq = |column| row.get::<_, i64>(column).map(|seq| Seq(seq.unsigned_abs()));
+        Ok(Position { complete: seq(0)?, reached: seq(1)? })
+    })
+}
+
+pub(super) fn save_position(connection: &Connection, position: Position) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("UPDATE position SET seq = ?1, reached = ?2")?
+        .execute([signed(position.complete.0), signed(position.reached.0)])
+        .map(drop)
+}
+
+pub(super) fn exists(connection: &Connection, no: JobNo) -> rusqlite::Result<bool> {
+    connection.prepare_cached("SELECT 1 FROM jobs WHERE no = ?1")?.exists([signed(no.0)])
+}
+
+pub(super) fn id(connection: &Connection, no: JobNo) -> rusqlite::Result<Option<String>> {
+    let mut statement = connection.prepare_cached("SELECT id FROM jobs WHERE no = ?1")?;
+    statement.query_row([signed(no.0)], |row| row.get(0)).optional()
 }
 
 pub(super) fn workers(connection: &Connection) -> rusqlite::Result<FxHashMap<WorkerNo, String>> {
@@ -43,15 +66,12 @@ pub(super) fn save_worker(connection: &Connection, no: WorkerNo, id: &str) -> ru
 
 /// The row without its spec.
 pub(super) fn load(connection: &Connection, no: JobNo) -> rusqlite::Result<Option<Row>> {
-    let mut statement =
-        connection.prepare_cached("SELECT id, kind, worker, body FROM jobs WHERE no = ?1")?;
+    let mut statement = connection.prepare_cached("SELECT worker, body FROM jobs WHERE no = ?1")?;
     statement
         .query_row([signed(no.0)], |row| {
             Ok(Row {
-                id: row.get(0)?,
-                kind: row.get(1)?,
-                worker: row.get(2)?,
-                job: decode(row.get_ref(3)?.as_blob()?)?,
+                worker: row.get(0)?,
+                job: decode(row.get_ref(1)?.as_blob()?)?,
                 unwritten_spec: None,
                 changed: false,
             })
@@ -70,33 +90,45 @@ pub(super) fn save(connection: &Connection, no: JobNo, row: &Row) -> rusqlite::R
     let number = signed(no.0);
     let job: &v1::Job = &row.job;
     if let Some(spec) = &row.unwritten_spec {
-        connection
-            .prepare_cached("INSERT OR REPLACE INTO specs VALUES (?1, ?2)")?
-            .execute(params![number, job_spec_to_wire(spec).encode_to_vec()])?;
-        for tag in &spec.tags {
-            connection
-                .prepare_cached("INSERT OR IGNORE INTO tags VALUES (?1, ?2)")?
-                .execute(params![tag.as_str(), number])?;
-        }
-        let insert = "INSERT OR REPLACE INTO jobs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
-        connection.prepare_cached(insert)?.execute(params![
-            number,
-            row.id,
-            row.kind,
-            job.run_id,
-            job.state,
-            row.worker,
-            signed(job.submitted_at),
-            signed(job.ended_at),
-            job.encode_to_vec(),
-        ])?;
-        return Ok(());
+        return insert(connection, number, row, spec);
     }
     connection
         .prepare_cached(
             "UPDATE jobs SET state = ?2, worker = ?3, ended_at = ?4, body = ?5 WHERE no = ?1",
         )?
         .execute(params![number, job.state, row.worker, signed(job.ended_at), job.encode_to_vec(),])
+        .map(drop)
+}
+
+fn insert(connection: &Connection, number: i64, row: &Row, spec: &JobSpec) -> rusqlite::Result<()> {
+    let job: &v1::Job = &row.job;
+    let encoded = job_spec_to_wire(spec).encode_to_vec();
+    let beside = if encoded.len() > SPEC_BYTES_INSIDE { None } else { Some(&encoded) };
+    if beside.is_none() {
+        connection
+            .prepare_cached("INSERT OR REPLACE INTO specs VALUES (?1, ?2)")?
+            .execute(params![number, encoded])?;
+    }
+    for tag in &spec.tags {
+        connection
+            .prepare_cached("INSERT OR IGNORE INTO tags VALUES (?1, ?2)")?
+            .execute(params![tag.as_str(), number])?;
+    }
+    let insert = "INSERT OR REPLACE INTO jobs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+    connection
+        .prepare_cached(insert)?
+        .execute(params![
+            number,
+            spec.id.as_str(),
+            spec.kind().as_str(),
+            job.run_id,
+            job.state,
+            row.worker,
+            signed(job.submitted_at),
+            signed(job.ended_at),
+            job.encode_to_vec(),
+            beside,
+        ])
         .map(drop)
 }
 

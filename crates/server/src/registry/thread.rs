@@ -13,12 +13,12 @@ use tokio::sync::watch;
 
 use super::projection::Projection;
 
-/// How long a change may wait to be written.
-const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
-/// Changed rows that may wait.
-const FLUSH_ROWS: usize = 50_000;
-/// How far the registry stands back behind the other threads.
-const NICE: i32 = 15;
+/// How long a job that has ended may wait to be written.
+const ENDED_INTERVAL: Duration = Duration::from_millis(500);
+/// How long anything may.
+const FLUSH_INTERVAL: Duration = Duration::from_secs(10);
+/// Ended jobs that may wait.
+const ENDED_MAX: usize = 20_000;
 /// After a failure, as with a full disk.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -56,30 +56,32 @@ pub(super) struct Projector {
 
 impl Projector {
     pub(super) fn run(mut self) {
-        // History can wait, decisions cannot: this thread takes what the others leave.
-        if let Err(error) = rustix::process::nice(NICE) {
-            tracing::debug!(%error, "the registry runs at the same priority as the scheduler");
-        }
-        let mut flush_at: Option<Instant> = None;
+        let mut flushed = Instant::now();
+        let mut wrote = Instant::now();
         loop {
-            let due = flush_at.is_some_and(|at| at <= Instant::now());
-            let asked =
-                self.wanted > *self.written.borrow() && self.wanted <= self.projection.position();
-            if due || asked || self.projection.changed() >= FLUSH_ROWS {
-                flush_at = None;
+            let behind = self.projection.position() > self.projection.complete();
+            let asked = self.wanted > self.projection.complete()
+                && self.wanted <= self.projection.position();
+            if asked || self.projection.is_full() || (behind && flushed.elapsed() > FLUSH_INTERVAL)
+            {
                 self.attempt(Projector::flush);
+                (flushed, wrote) = (Instant::now(), Instant::now());
+            } else if self.projection.ended() > ENDED_MAX
+                || (self.projection.ended() > 0 && wrote.elapsed() > ENDED_INTERVAL)
+            {
+                self.attempt(Projector::flush_ended);
+                wrote = Instant::now();
             }
-            let next = match flush_at {
-                Some(at) => self.news.recv_timeout(at.saturating_duration_since(Instant::now())),
-                None => self.news.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            let idle = self.projection.position() == self.projection.complete();
+            let next = if idle {
+                self.news.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            } else {
+                self.news.recv_timeout(ENDED_INTERVAL)
             };
             match next {
                 Ok(News::Close) | Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {}
-                Ok(news) => {
-                    self.hear(news);
-                    flush_at = flush_at.or_else(|| Some(Instant::now() + FLUSH_INTERVAL));
-                }
+                Ok(news) => self.hear(news),
             }
         }
         if let Err(trouble) = self.flush() {
@@ -123,8 +125,12 @@ impl Projector {
 
     fn flush(&mut self) -> Result<(), Trouble> {
         self.projection.flush()?;
-        self.written.send_replace(self.projection.position());
+        self.written.send_replace(self.projection.complete());
         Ok(())
+    }
+
+    fn flush_ended(&mut self) -> Result<(), Trouble> {
+        Ok(self.projection.flush_ended()?)
     }
 
     fn start_over(&mut self) -> Result<(), Trouble> {
@@ -159,9 +165,11 @@ impl Projector {
             for entry in &record?.entries {
                 self.projection.project(entry)?;
             }
-            if self.projection.changed() >= FLUSH_ROWS {
+            if self.projection.is_full() {
                 self.projection.flush()?;
-                self.written.send_replace(self.projection.position());
+                self.written.send_replace(self.projection.complete());
+            } else if self.projection.ended() > ENDED_MAX {
+                self.projection.flush_ended()?;
             }
         }
         Ok(())
