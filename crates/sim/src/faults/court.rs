@@ -3,6 +3,7 @@
 use bellwether_core::model::{Config, HeldAttempt, Seq, Timestamp, Token};
 use bellwether_core::{Answer, Command, Effect, Engine, Entry, Handled, Rejection};
 
+use super::defect::Defect;
 use super::disk::Disk;
 use super::invariants::{self, Invariant};
 use super::ledger::Ledger;
@@ -75,10 +76,13 @@ pub(crate) struct Court {
 }
 
 impl Court {
-    pub(crate) fn new(config: Config) -> Court {
+    pub(crate) fn new(config: Config, defect: Option<Defect>) -> Court {
+        let mut follower = Engine::new(config.clone());
+        // It follows the same program, bugs included: they must show in what the engine does.
+        Defect::plant(defect, &mut follower);
         Court {
-            ledger: Ledger::new(config.clone()),
-            follower: Engine::new(config),
+            ledger: Ledger::new(config),
+            follower,
             invariants: invariants::all(),
             violation: None,
         }

@@ -1,5 +1,7 @@
 //! Known bugs that can be switched on, to show that the simulator catches them.
 
+use bellwether_core::Engine;
+
 /// A planted bug.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Defect {
@@ -33,4 +35,15 @@ impl Defect {
         Defect::ReplayShort,
         Defect::SnapshotBeforeDurable,
     ];
+
+    /// Switches a bug of the engine on in this engine; those of the process are not its business.
+    #[cfg(feature = "defects")]
+    pub(crate) fn plant(defect: Option<Defect>, engine: &mut Engine) {
+        if let Some(Defect::Core(defect)) = defect {
+            engine.plant(defect);
+        }
+    }
+
+    #[cfg(not(feature = "defects"))]
+    pub(crate) fn plant(_: Option<Defect>, _: &mut Engine) {}
 }

@@ -50,7 +50,7 @@ impl World {
         let fleet = plan::fleet(&mut random);
         let workload = Workload::new(random.fork(), fleet.len());
         let faulty_time = random.between(20_000_000, 120_000_000);
-        let court = Court::new(config.clone());
+        let court = Court::new(config.clone(), defect);
         let mut stage = Stage::new(random, weather, court, fleet.len());
         if keeps_log {
             stage.keep_log();

@@ -133,6 +133,7 @@ impl Scheduler {
             Some(bytes) => Engine::restore(bytes).map_err(|error| error.to_string())?,
             None => Engine::new(self.config.clone()),
         };
+        Defect::plant(self.defect, &mut engine);
         for entry in &opened.entries {
             engine.replay(entry);
         }
@@ -143,9 +144,5 @@ impl Scheduler {
         let kind = engine.state().config().predictor;
         let flaky = Flaky::new(predictor::predictor(kind), Arc::clone(&self.mood), seed);
         engine.set_predictor(Box::new(flaky));
-        #[cfg(feature = "defects")]
-        if let Some(Defect::Core(defect)) = self.defect {
-            engine.plant(defect);
-        }
     }
 }
