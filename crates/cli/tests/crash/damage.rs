@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
-use crate::every_write::copy;
+use crate::every_write::{copy, trim};
 use crate::lanes;
 use crate::load::Load;
 use crate::seed::{seed, stride};
@@ -49,6 +49,7 @@ impl Sample {
         let earlier = site.replay().await?.report;
         load.submit(2 * JOBS..2 * JOBS + 1).await?;
         scheduler.kill().await?;
+        trim(&site.data_dir)?;
         let sound = site.replay().await?.report;
         let (before, after) = (earlier["position"].as_u64(), sound["position"].as_u64());
         ensure!(sound["mismatches"] == 0 && before.map(|before| before + 1) == after, "{sound}");

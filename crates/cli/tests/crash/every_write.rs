@@ -16,6 +16,7 @@ const WORKERS: usize = 2;
 /// Points of a quick run.
 const POINTS_MAX: usize = 120;
 const STARTS_MAX: usize = 40;
+const ZEROS: [u8; 4_096] = [0; 4_096];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_at_every_write_of_a_run_on_sqlite() -> Result<()> {
@@ -152,11 +153,12 @@ async fn prepare(site: &Site, found: Found) -> Result<Load> {
         workers.into_iter().for_each(|worker| worker.kill());
         load.submit(JOBS / 2..JOBS).await?;
         scheduler.kill().await?;
+        trim(&site.data_dir)?;
     }
     Ok(load)
 }
 
-/// Copies a data directory, without the space that is reserved behind the data.
+/// Copies a data directory.
 pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
     if !from.exists() {
         return Ok(());
@@ -164,12 +166,24 @@ pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
     std::fs::create_dir_all(to)?;
     for entry in std::fs::read_dir(from)? {
         let entry = entry?;
-        let mut bytes = std::fs::read(entry.path())?;
-        if entry.path().extension().is_some_and(|extension| extension == "log") {
-            let data = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-            bytes.truncate(data);
+        std::fs::copy(entry.path(), to.join(entry.file_name()))?;
+    }
+    Ok(())
+}
+
+/// Cuts off the space that a journal in files has reserved behind its data, so that copies are
+/// small; the next start reserves it again.
+pub(crate) fn trim(data_dir: &Path) -> Result<()> {
+    for entry in std::fs::read_dir(data_dir)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "log") {
+            let bytes = std::fs::read(&path)?;
+            let zero = |chunk: &[u8]| *chunk == ZEROS[..chunk.len()];
+            let chunks = bytes.chunks(ZEROS.len()).rposition(|chunk| !zero(chunk));
+            let end = chunks.map_or(0, |last| ((last + 1) * ZEROS.len()).min(bytes.len()));
+            let data = bytes[..end].iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+            std::fs::File::options().write(true).open(path)?.set_len(data as u64)?;
         }
-        std::fs::write(to.join(entry.file_name()), bytes)?;
     }
     Ok(())
 }

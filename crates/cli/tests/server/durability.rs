@@ -76,3 +76,43 @@ fn jobs_of_a_killed_worker_run_on_its_successor() {
     world.wait_for("a", "completed");
     assert_eq!(world.json(&["job", "a", "--json"])["crashes"], 1);
 }
+
+#[test]
+fn crashes_under_load_lose_nothing_and_repeat_nothing() {
+    const JOBS: usize = 120;
+    const CRASHES: usize = 8;
+    let mut world = World::new();
+    let _workers = [world.worker("w1", &[]), world.worker("w2", &[])];
+    let (file, runs) = (world.path("jobs.jsonl"), world.path("runs"));
+    let lines: String = (0..JOBS)
+        .map(|number| {
+            let guarantee = if number % 2 == 0 { "at_least_once" } else { "exactly_once" };
+            let script = format!("echo {number} >> {}; sleep 0.02", runs.display());
+            let payload = serde_json::json!({ "argv": ["sh", "-c", script] });
+            let job = serde_json::json!({
+                "id": format!("j{number}"),
+                "type": "exec",
+                "guarantee": guarantee,
+                "payload": payload,
+            });
+            format!("{job}\n")
+        })
+        .collect();
+    std::fs::write(&file, lines).unwrap();
+    world.fine(&["submit", file.to_str().unwrap()]);
+    for crash in 1..=CRASHES {
+        let wanted = crash * JOBS / (CRASHES + 2);
+        wait_until("more have run", || {
+            std::fs::read_to_string(&runs).is_ok_and(|text| text.lines().count() >= wanted)
+        });
+        world.crash_and_restart();
+    }
+    for number in 0..JOBS {
+        world.wait_for(&format!("j{number}"), "completed");
+    }
+    // The workers lived all the time, so what they ran they kept.
+    let text = std::fs::read_to_string(&runs).unwrap();
+    let mut ran: Vec<usize> = text.lines().map(|line| line.parse().unwrap()).collect();
+    ran.sort_unstable();
+    assert_eq!(ran, (0..JOBS).collect::<Vec<_>>());
+}

@@ -1,7 +1,7 @@
 //! Running jobs.
 //!
-//! [`desk`] is what a worker holds and owes, without any I/O; [`session`] is one connection;
-//! [`link`] connects again and again. Handlers run beside them.
+//! `desk` is what a worker holds and owes, without any I/O; `session` is one connection; `link`
+//! connects again and again. Handlers run beside them, started by `executor`.
 
 mod builder;
 mod context;
