@@ -146,6 +146,16 @@ pub enum ReadError {
     Io(#[source] io::Error),
 }
 
+impl From<SnapshotError> for OpenError {
+    fn from(error: SnapshotError) -> OpenError {
+        match error {
+            SnapshotError::Full => OpenError::Full,
+            SnapshotError::Io(error) => OpenError::Io(error),
+            error @ SnapshotError::Damaged { .. } => OpenError::Io(io::Error::other(error)),
+        }
+    }
+}
+
 impl From<ReadError> for OpenError {
     fn from(error: ReadError) -> OpenError {
         match error {

@@ -39,6 +39,19 @@ impl SnapshotFiles {
         Ok(positions)
     }
 
+    /// What the latest snapshot says that it is of, without reading all of it.
+    pub(crate) fn latest_head(&self) -> io::Result<Option<Head>> {
+        let Some(seq) = self.positions()?.pop() else { return Ok(None) };
+        let mut header = [0; HEADER_BYTES];
+        let chain = match File::open(self.path(seq))?.read_exact(&mut header) {
+            Ok(()) => header[16..48].try_into().expect("the chain has 32 bytes"),
+            // Whoever loads it will say so.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        Ok(Some(Head { seq, chain: Chain(chain) }))
+    }
+
     fn path(&self, seq: Seq) -> PathBuf {
         self.dir.join(format!("snapshot-{:020}.bin", seq.0))
     }

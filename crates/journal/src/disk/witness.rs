@@ -11,6 +11,7 @@ use std::path::Path;
 
 use crate::chain::Head;
 use crate::disk::cell::{Cell, Slot};
+use crate::disk::snapshots::SnapshotFiles;
 use crate::journal::{Damage, Flaw};
 
 pub(crate) const FILE: &str = "head";
@@ -18,7 +19,6 @@ pub(crate) const FILE: &str = "head";
 #[derive(Debug)]
 pub(crate) struct Witness {
     cell: Cell,
-    latest: Option<Head>,
     next: Slot,
 }
 
@@ -26,22 +26,13 @@ impl Witness {
     pub(crate) fn open(dir: &Path) -> io::Result<Witness> {
         let cell = Cell::open(&dir.join(FILE))?;
         let highest = cell.highest()?;
-        Ok(Witness {
-            cell,
-            latest: highest.map(|(head, _)| head),
-            next: highest.map_or(Slot::First, |(_, slot)| slot.other()),
-        })
+        Ok(Witness { cell, next: highest.map_or(Slot::First, |(_, slot)| slot.other()) })
     }
 
-    /// Only looks, for a reader that must change nothing.
-    pub(crate) fn peek(dir: &Path) -> io::Result<Option<Head>> {
+    /// Only looks.
+    fn peek(dir: &Path) -> io::Result<Option<Head>> {
         let Some(cell) = Cell::look(&dir.join(FILE))? else { return Ok(None) };
         Ok(cell.highest()?.map(|(head, _)| head))
-    }
-
-    /// What was acknowledged at least.
-    pub(crate) fn latest(&self) -> Option<Head> {
-        self.latest
     }
 
     /// The journal is durable up to here.
@@ -50,7 +41,6 @@ impl Witness {
         // is a witness with a worse memory and nothing to stop for.
         if self.cell.write(self.next, head).is_ok() {
             self.next = self.next.other();
-            self.latest = Some(head);
         }
     }
 }
@@ -62,32 +52,34 @@ impl Drop for Witness {
     }
 }
 
-/// Compares what the journal holds with what was acknowledged, record by record.
+/// Compares what the journal holds with what is known of it from elsewhere, record by record.
 #[derive(Debug)]
 pub(crate) struct Testimony {
-    acknowledged: Option<Head>,
+    acknowledged: Vec<Head>,
 }
 
 impl Testimony {
-    pub(crate) fn new(acknowledged: Option<Head>) -> Testimony {
-        Testimony { acknowledged }
+    /// Of the witness, and of the latest snapshot: it was taken of durable state.
+    pub(crate) fn hear(dir: &Path) -> io::Result<Testimony> {
+        let witnessed = Witness::peek(dir)?;
+        let snapshot = SnapshotFiles::new(dir).latest_head()?;
+        Ok(Testimony { acknowledged: witnessed.into_iter().chain(snapshot).collect() })
     }
 
-    /// The journal has a record that ends here.
+    /// The journal starts here, or has a record that ends here.
     pub(crate) fn compare(&self, found: Head) -> Result<(), Damage> {
-        match self.acknowledged {
-            Some(head) if head.seq == found.seq && head.chain != found.chain => {
-                Err(Damage { at: found.seq, flaw: Flaw::Chain })
-            }
-            _ => Ok(()),
+        let differs = |head: &Head| head.seq == found.seq && head.chain != found.chain;
+        if self.acknowledged.iter().any(differs) {
+            return Err(Damage { at: found.seq, flaw: Flaw::Chain });
         }
+        Ok(())
     }
 
     /// The journal ends here.
     pub(crate) fn conclude(&self, end: Head) -> Result<(), Damage> {
-        match self.acknowledged {
-            Some(head) if head.seq > end.seq => {
-                Err(Damage { at: end.seq.next(), flaw: Flaw::Lost { acknowledged: head.seq } })
+        match self.acknowledged.iter().map(|head| head.seq).max() {
+            Some(acknowledged) if acknowledged > end.seq => {
+                Err(Damage { at: end.seq.next(), flaw: Flaw::Lost { acknowledged } })
             }
             _ => Ok(()),
         }

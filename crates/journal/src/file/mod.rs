@@ -86,7 +86,7 @@ impl FileJournal {
         fs::create_dir_all(dir)?;
         let lock = DirectoryLock::take(dir)?;
         let mut witness = Witness::open(dir)?;
-        let testimony = Testimony::new(witness.latest());
+        let testimony = Testimony::hear(dir)?;
         let (head, segment) = match reader::verify(dir, &testimony)? {
             Some(end) => (end.head, Segment::reopen(dir, &end, options)?),
             None => {
@@ -122,11 +122,7 @@ impl FileJournal {
         fs::create_dir_all(dir)?;
         let _lock = DirectoryLock::take(dir)?;
         refuse_unless_empty(dir)?;
-        SnapshotFiles::new(dir).save(snapshot).map_err(|error| match error {
-            SnapshotError::Full => OpenError::Full,
-            SnapshotError::Io(error) => OpenError::Io(error),
-            error @ SnapshotError::Damaged { .. } => OpenError::Io(std::io::Error::other(error)),
-        })?;
+        SnapshotFiles::new(dir).save(snapshot)?;
         files::create(dir, snapshot.head, options.segment_bytes)?;
         Witness::open(dir)?.note(snapshot.head);
         Ok(())
@@ -135,7 +131,7 @@ impl FileJournal {
     /// Looks at the journal in the directory without changing it. A record that a running scheduler
     /// is just writing may be seen or not.
     pub fn inspect(dir: &Path) -> Result<Box<dyn Reader>, OpenError> {
-        let testimony = Testimony::new(Witness::peek(dir)?);
+        let testimony = Testimony::hear(dir)?;
         if reader::verify(dir, &testimony)?.is_none() {
             testimony.conclude(Head::GENESIS)?;
         }

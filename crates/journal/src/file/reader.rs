@@ -34,8 +34,9 @@ pub(super) fn verify(dir: &Path, testimony: &Testimony) -> Result<Option<End>, O
     let mut end: Option<End> = None;
     for (index, &base) in bases.iter().enumerate() {
         let mut frames = open_segment(dir, base)?;
-        if let Some(end) = &end {
-            check_joint(end.head, frames.prior())?;
+        match &end {
+            Some(end) => check_joint(end.head, frames.prior())?,
+            None => testimony.compare(frames.prior())?,
         }
         let broken = loop {
             match frames.next() {

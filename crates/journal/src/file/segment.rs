@@ -112,7 +112,7 @@ impl Frames {
 
     pub(super) fn next(&mut self) -> Found {
         let rest = self.bytes.slice(self.offset..);
-        if rest.iter().all(|byte| *byte == 0) {
+        if is_zero(&rest) {
             return Found::End;
         }
         match self.frame_at(&rest) {
@@ -157,6 +157,11 @@ impl Frames {
                 && parse_frame_start(window).is_some_and(|(prior, _)| prior > self.prior.seq)
         })
     }
+}
+
+fn is_zero(bytes: &[u8]) -> bool {
+    const ZEROS: [u8; 4096] = [0; 4096];
+    bytes.chunks(ZEROS.len()).all(|chunk| *chunk == ZEROS[..chunk.len()])
 }
 
 /// The position before the frame and the length of its record, if this is the start of a frame.

@@ -24,7 +24,7 @@ use crate::journal::{
     AppendError, Journal, OpenError, ReadError, Reader, Records, TruncateError, check_position,
 };
 use crate::recorder::Recorder;
-use crate::snapshot::{Snapshot, SnapshotError, Snapshots};
+use crate::snapshot::{Snapshot, Snapshots};
 use connection::Meta;
 use failure::{append_error, open_error};
 use reader::SqliteReader;
@@ -62,7 +62,7 @@ impl SqliteJournal {
         let connection =
             connection::open(dir, options).map_err(|error| open_error(Seq(1), error))?;
         let reader = SqliteReader::new(connection, dir);
-        let head = reader.verify(&Testimony::new(witness.latest()))?;
+        let head = reader.verify(&Testimony::hear(dir)?)?;
         let epoch = take_epoch(reader.connection(), reader.meta()?)
             .map_err(|error| open_error(head.seq.next(), error))?;
         witness.note(head);
@@ -80,11 +80,7 @@ impl SqliteJournal {
         fs::create_dir_all(dir)?;
         let _lock = DirectoryLock::take(dir)?;
         refuse_unless_empty(dir)?;
-        SnapshotFiles::new(dir).save(snapshot).map_err(|error| match error {
-            SnapshotError::Full => OpenError::Full,
-            SnapshotError::Io(error) => OpenError::Io(error),
-            error @ SnapshotError::Damaged { .. } => OpenError::Io(std::io::Error::other(error)),
-        })?;
+        SnapshotFiles::new(dir).save(snapshot)?;
         let meta = Meta { epoch: Epoch(0), base: snapshot.head };
         connection::open(dir, options)
             .and_then(|connection| connection::write_meta(&connection, &meta))
@@ -96,10 +92,9 @@ impl SqliteJournal {
     /// Looks at the journal in the directory without changing it, whether or not a scheduler runs
     /// on it.
     pub fn inspect(dir: &Path) -> Result<Box<dyn Reader>, OpenError> {
-        let witnessed = Witness::peek(dir)?;
         let connection = connection::open_read_only(dir).map_err(|e| open_error(Seq(1), e))?;
         let reader = SqliteReader::new(connection, dir);
-        reader.verify(&Testimony::new(witnessed))?;
+        reader.verify(&Testimony::hear(dir)?)?;
         Ok(Box::new(reader))
     }
 

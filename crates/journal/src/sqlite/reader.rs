@@ -50,6 +50,7 @@ impl SqliteReader {
     /// Reads everything once. Gives the head.
     pub(super) fn verify(&self, testimony: &Testimony) -> Result<Head, OpenError> {
         let mut head = self.meta()?.base;
+        testimony.compare(head)?;
         for row in self.rows_after(head) {
             head = row?.head;
             testimony.compare(head)?;
