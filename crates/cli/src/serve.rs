@@ -1,5 +1,6 @@
 //! `bellwether serve`: the scheduler.
 
+use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -30,6 +31,14 @@ pub(crate) struct Arguments {
     /// Address for HTTP
     #[arg(long, value_name = "ADDRESS")]
     http: Option<SocketAddr>,
+    /// What is told on standard error
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        default_value = "info",
+        value_parser = ["error", "warn", "info", "debug"]
+    )]
+    log: String,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -37,6 +46,12 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     end_with_the_first_panic();
+    let level: tracing::Level = arguments.log.parse()?;
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_max_level(level)
+        .init();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(serve(arguments))
 }

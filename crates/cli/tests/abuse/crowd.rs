@@ -6,6 +6,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
+use crate::memory;
 use crate::site::{BACKOFF, Site};
 
 const IDLE: usize = 10_000;
@@ -36,7 +37,7 @@ async fn ten_thousand_idle_connections_harm_nobody() -> Result<()> {
     let scheduler = site.start().await?;
     let client = site.client()?;
     client.submit(NewJob::new("work").id("before")).await?;
-    let before = scheduler.memory("VmRSS")?;
+    let before = memory::now(&scheduler)?;
     let mut idle = Vec::with_capacity(count);
     for index in 0..count {
         let stream = TcpStream::connect(site.address()).await;
@@ -63,7 +64,7 @@ async fn ten_thousand_idle_connections_harm_nobody() -> Result<()> {
         done += 1;
     }
     ensure!(done == 101);
-    let grown = scheduler.memory("VmHWM")?.saturating_sub(before);
+    let grown = memory::peak(&scheduler)?.saturating_sub(before);
     eprintln!("{count} connections, {} KiB more memory", grown >> 10);
     let bound = (64 << 20) + BYTES_EACH * count as u64;
     ensure!(grown < bound, "{grown} bytes more, above {bound}");

@@ -4,6 +4,7 @@ use anyhow::{Result, ensure};
 use bellwether_sdk::{NewJob, Outcome, Worker};
 use tokio::task::JoinSet;
 
+use crate::memory;
 use crate::site::{BACKOFF, Site, eventually};
 
 /// Jobs that may be unfinished, as configured.
@@ -28,7 +29,7 @@ async fn a_flood_of_five_times_the_capacity_is_refused_beyond_it() -> Result<()>
     let scheduler = site.start().await?;
     let client = site.client()?;
     client.status().await?;
-    let before = scheduler.memory("VmRSS")?;
+    let before = memory::now(&scheduler)?;
     let rounds = CAPACITY * TIMES / SUBMITTERS / BATCH;
     let mut submitters = JoinSet::new();
     for submitter in 0..SUBMITTERS {
@@ -65,7 +66,7 @@ async fn a_flood_of_five_times_the_capacity_is_refused_beyond_it() -> Result<()>
     ensure!((filled..=CAPACITY).contains(&taken.len()), "{} were taken", taken.len());
     ensure!(taken.len() + refused.len() == CAPACITY * TIMES);
     ensure!(throttled > 0, "nobody was asked to pause before");
-    let grown = scheduler.memory("VmHWM")?.saturating_sub(before);
+    let grown = memory::peak(&scheduler)?.saturating_sub(before);
     eprintln!("{} taken, {} refused, {} KiB more memory", taken.len(), refused.len(), grown >> 10);
     ensure!(grown < 192 << 20, "{grown} bytes more");
     let status = client.status().await?;

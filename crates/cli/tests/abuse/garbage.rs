@@ -7,6 +7,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tonic::Code;
 
+use crate::memory;
 use crate::raw::{call, channel};
 use crate::site::{DEADLINE, Site};
 
@@ -107,7 +108,7 @@ async fn what_is_too_large_is_refused_by_name_and_costs_no_memory() -> Result<()
     let scheduler = site.start().await?;
     let client = site.client()?;
     still_works(&client, "before").await?;
-    let before = scheduler.memory("VmRSS")?;
+    let before = memory::now(&scheduler)?;
     let large = |bytes: usize| NewJob::new("idle").id("large").payload(vec![0; bytes]);
     let error = client.submit(large((1 << 20) + 1)).await.expect_err("above payload_bytes_max");
     ensure!(error.code() == Some("payload_too_large"), "{error}");
@@ -116,7 +117,7 @@ async fn what_is_too_large_is_refused_by_name_and_costs_no_memory() -> Result<()
         let error = client.submit(large(32 << 20)).await.expect_err("above message_bytes_max");
         ensure!(matches!(error.code(), Some("out_of_range" | "too_large")), "{error:?}");
     }
-    let grown = scheduler.memory("VmHWM")?.saturating_sub(before);
+    let grown = memory::peak(&scheduler)?.saturating_sub(before);
     ensure!(grown < 64 << 20, "{grown} bytes more for messages that were refused");
     ensure!(client.job("large", 0).await.is_err_and(|error| error.code() == Some("unknown_job")));
     still_works(&client, "after").await?;

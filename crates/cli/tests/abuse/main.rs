@@ -5,6 +5,7 @@ mod access;
 mod crowd;
 mod flood;
 mod garbage;
+mod memory;
 mod raw;
 #[path = "../crash/site.rs"]
 #[expect(dead_code, reason = "the tests of crashes use the rest")]

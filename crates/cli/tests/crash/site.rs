@@ -68,7 +68,7 @@ impl Site {
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("http://{}", self.grpc)
+        format!("http://{}", self.address())
     }
 
     /// One that is patient while the scheduler is down.
@@ -164,14 +164,6 @@ impl Scheduler {
         let status = tokio::time::timeout(DEADLINE, self.child.wait()).await??;
         ensure!(status.success(), "{status}");
         Ok(())
-    }
-
-    /// A line of the kernel's account of the process, in bytes: `VmRSS`, `VmHWM`.
-    pub(crate) fn memory(&self, line: &str) -> Result<u64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id()?))?;
-        let found = status.lines().find(|text| text.starts_with(line)).context("no such line")?;
-        let kilobytes: u64 = found.split_whitespace().nth(1).context("no value")?.parse()?;
-        Ok(kilobytes << 10)
     }
 }
 
