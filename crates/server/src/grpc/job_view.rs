@@ -26,7 +26,7 @@ pub(crate) fn state_to_wire(state: &JobState) -> v1::JobState {
     }
 }
 
-fn job_view(no: JobNo, job: &Job, run: Option<&RunId>) -> v1::Job {
+pub(super) fn job_view(no: JobNo, job: &Job, run: Option<&RunId>) -> v1::Job {
     let result_hash = match &job.state {
         JobState::Completed { result_hash, .. } => result_hash.to_vec().into(),
         _ => bytes::Bytes::new(),

@@ -1,15 +1,20 @@
 //! Looking at jobs. The registry knows their whole history, the loop what becomes of those that
 //! have not ended.
 
+use std::time::Duration;
+
 use bellwether_core::State;
 use bellwether_core::model::{JobNo, Seq};
 use bellwether_wire::v1;
 use tonic::{Code, Status};
 
-use super::job_view::state_to_wire;
+use super::job_view::{job_view, state_to_wire};
 use super::status::{lookup_failed, refused, unavailable};
 use crate::registry::Registry;
-use crate::scheduler::Handle;
+use crate::scheduler::{Handle, View};
+
+/// How long the history of a job is waited for that the loop can say enough of.
+const HISTORY_PATIENCE: Duration = Duration::from_secs(2);
 
 pub(super) fn unknown_job(id: &str) -> Status {
     refused(Code::NotFound, "unknown_job", format!("job {id} is not known"))
@@ -23,23 +28,68 @@ pub(super) async fn job(
     position: Seq,
 ) -> Result<v1::Job, Status> {
     let asked = id.clone();
-    let seen = handle.ask(move |view| {
-        let no = view.state.job_no(&asked);
-        let live = no.and_then(|no| Live::of(view.state, no));
-        let explained = live.map(|live| Live {
-            explanation: view.state.why(live.no, view.now).to_string(),
-            ..live
-        });
-        (view.state.seq(), explained)
-    });
-    let (seq, live) = seen.await.map_err(unavailable)?;
-    registry.reach(seq.max(position)).await.map_err(lookup_failed)?;
-    let found = registry.job(id.clone()).await.map_err(lookup_failed)?;
-    let mut job = found.ok_or_else(|| unknown_job(&id))?;
-    if let Some(live) = live {
-        live.show_in(&mut job);
+    let seen = handle.ask(move |view| (view.state.seq(), Remembered::find(view, &asked)));
+    let (seq, remembered) = seen.await.map_err(unavailable)?;
+    let remembered = match remembered {
+        Some(Remembered { job, complete: true }) if seq >= position => return Ok(job),
+        other => other.map(|remembered| remembered.job),
+    };
+    let reached = match &remembered {
+        Some(_) => registry.reach_within(seq.max(position), HISTORY_PATIENCE).await,
+        None => registry.reach(seq.max(position)).await,
+    };
+    let found = registry.job(id.clone()).await;
+    match (reached.and(found), remembered) {
+        (Ok(found), remembered) => {
+            let mut job = later(found, remembered.clone()).ok_or_else(|| unknown_job(&id))?;
+            if let Some(remembered) = remembered
+                && remembered.job == job.job
+                && remembered.ended_at == 0
+                && job.ended_at == 0
+            {
+                job.state = remembered.state;
+                job.explanation = remembered.explanation;
+            }
+            Ok(job)
+        }
+        // Better without its history than not at all, as when the disk is full.
+        (Err(_), Some(remembered)) => Ok(remembered),
+        (Err(why), None) => Err(lookup_failed(why)),
     }
-    Ok(job)
+}
+
+/// A job as the loop knows it.
+struct Remembered {
+    job: v1::Job,
+    /// There is nothing that the registry could add.
+    complete: bool,
+}
+
+impl Remembered {
+    fn find(view: &View<'_>, id: &str) -> Option<Remembered> {
+        let no = view.state.job_no(id)?;
+        let job = view.state.job(no)?;
+        let run = job.run.and_then(|run| view.state.run(run)).map(|run| &run.id);
+        let mut shown = job_view(no, job, run);
+        let dependencies = job.spec.dependencies.iter().filter_map(|no| view.state.job(*no));
+        shown.dependencies = dependencies.map(|job| job.spec.id.to_string()).collect();
+        let complete = job.attempts == 0 && !job.state.has_ended();
+        if !job.state.has_ended() {
+            shown.explanation = view.state.why(no, view.now).to_string();
+        }
+        Some(Remembered { job: shown, complete })
+    }
+}
+
+/// Of two views of a job the one that has seen more; the registry's tells more.
+fn later(registered: Option<v1::Job>, remembered: Option<v1::Job>) -> Option<v1::Job> {
+    match (registered, remembered) {
+        (Some(registered), Some(remembered)) if registered.position < remembered.position => {
+            Some(remembered)
+        }
+        (None, remembered) => remembered,
+        (registered, _) => registered,
+    }
 }
 
 pub(super) async fn list(
@@ -76,19 +126,17 @@ pub(super) async fn list(
 struct Live {
     no: JobNo,
     state: v1::JobState,
-    explanation: String,
 }
 
 impl Live {
     fn of(state: &State, no: JobNo) -> Option<Live> {
         let job = state.job(no).filter(|job| !job.state.has_ended())?;
-        Some(Live { no, state: state_to_wire(&job.state), explanation: String::new() })
+        Some(Live { no, state: state_to_wire(&job.state) })
     }
 
     fn show_in(&self, job: &mut v1::Job) {
         if job.job == self.no.0 && job.ended_at == 0 {
             job.set_state(self.state);
-            job.explanation.clone_from(&self.explanation);
         }
     }
 }

@@ -30,6 +30,9 @@ use thread::{News, Projector};
 const FILE: &str = "registry.sqlite";
 /// Entries that may wait for the registry; beyond, it reads the journal instead.
 const ENTRIES_QUEUED_MAX: usize = 100_000;
+/// How far the registry stands back behind the scheduler's own threads; not further, because readers
+/// wait for it.
+const NICE: i32 = 10;
 /// How long a reader waits for the registry to reach the position it named.
 const REACH_WITHIN: Duration = Duration::from_secs(10);
 /// Connections for readers that are kept open.
@@ -114,7 +117,7 @@ pub(crate) fn start(
 /// Whoever schedules goes first; this thread can catch up later.
 fn give_way() {
     let this = rustix::thread::gettid();
-    if let Err(error) = rustix::process::setpriority_process(Some(this), 19) {
+    if let Err(error) = rustix::process::setpriority_process(Some(this), NICE) {
         tracing::debug!(%error, "the registry runs at the usual priority");
     }
 }
@@ -157,13 +160,21 @@ impl Feed {
 impl Registry {
     /// Waits until everything up to here can be read.
     pub(crate) async fn reach(&self, position: Seq) -> Result<(), LookupError> {
+        self.reach_within(position, REACH_WITHIN).await
+    }
+
+    pub(crate) async fn reach_within(
+        &self,
+        position: Seq,
+        patience: Duration,
+    ) -> Result<(), LookupError> {
         let mut written = self.written.clone();
         if *written.borrow() >= position {
             return Ok(());
         }
         self.news.send(News::Wanted(position)).map_err(|_| LookupError::Stopped)?;
         let reached = written.wait_for(|seq| *seq >= position);
-        match tokio::time::timeout(REACH_WITHIN, reached).await {
+        match tokio::time::timeout(patience, reached).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(_)) => Err(LookupError::Stopped),
             Err(_) => Err(LookupError::Behind(position)),

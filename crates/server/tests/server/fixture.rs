@@ -87,7 +87,17 @@ impl Fixture {
     }
 
     pub(crate) async fn worker(&self, id: &str, slots: u32) -> Result<FakeWorker> {
-        FakeWorker::connect(channel(&self.server).await?, spec(id, slots), Vec::new()).await
+        self.worker_with(id, slots, Vec::new()).await
+    }
+
+    /// A worker that says that it holds these.
+    pub(crate) async fn worker_with(
+        &self,
+        id: &str,
+        slots: u32,
+        held: Vec<v1::Attempt>,
+    ) -> Result<FakeWorker> {
+        FakeWorker::connect(channel(&self.server).await?, spec(id, slots), held).await
     }
 }
 

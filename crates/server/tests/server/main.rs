@@ -1,6 +1,7 @@
 //! The real server in this process, over real sockets.
 
 mod config;
+mod disk_full;
 mod fixture;
 mod http;
 mod life;
