@@ -72,21 +72,26 @@ async fn killed_at(journal: &str, point: Point) -> Result<bool> {
     let tracer = Tracer::attach(scheduler.id()?, &site, Some(&point)).await?;
     let load = Load::new(&site)?;
     let workers = load.workers(&site, WORKERS)?;
-    let mut running = tokio::spawn(load.clone().run(JOBS, BATCH));
+    // The questions are part of it: some of what is written is written for them.
+    let work = async {
+        load.clone().run(JOBS, BATCH).await?;
+        load.verify(&site).await
+    };
+    tokio::pin!(work);
     let killed = tokio::select! {
         status = scheduler.ended() => {
             let status = status?;
             ensure!(was_killed(status), "it ended by itself: {status}");
             scheduler = site.start().await?;
-            running.await??;
+            work.await?;
+            load.verify(&site).await?;
             true
         }
-        result = &mut running => {
-            result??;
+        result = &mut work => {
+            result?;
             false
         }
     };
-    load.verify(&site).await?;
     workers.into_iter().for_each(|worker| worker.kill());
     // After the last question the tracer may have had its kill, too.
     drop(scheduler);

@@ -96,6 +96,8 @@ impl Tracer {
             .args(["-p", &process.to_string()])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
+            // It wonders aloud about the kill that it has just dealt.
+            .stderr(Stdio::null())
             .kill_on_drop(true)
             .spawn()
             .context("failed to start strace; `cargo xtask test` installs it")?;
