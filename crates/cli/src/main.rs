@@ -18,6 +18,7 @@ mod replay;
 mod restore;
 mod serve;
 mod simulate;
+mod token;
 mod worker;
 
 #[global_allocator]
@@ -51,6 +52,7 @@ enum Command {
     Demo(demo::Arguments),
     Simulate(simulate::Arguments),
     Bench(bench::Arguments),
+    Token(token::Arguments),
     Completions(completions::Arguments),
 }
 
@@ -75,6 +77,7 @@ fn main() -> ExitCode {
         Command::Demo(arguments) => demo::run(arguments),
         Command::Simulate(arguments) => simulate::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
+        Command::Token(arguments) => token::run(arguments),
         Command::Completions(arguments) => completions::run::<Arguments>(&arguments),
     };
     exit::code(result)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bellwether_sdk::v1;
+use bellwether_sdk::{ClientError, v1};
 use clap::Args;
 
 use super::job_json::{job_to_json, time_text};
@@ -37,7 +37,11 @@ async fn show(arguments: Arguments) -> anyhow::Result<Verdict> {
         output::print_json(&job_to_json(&job.0))?;
         return Ok(Verdict::Fine);
     }
-    let workers = client.workers(true).await?;
+    let workers = match client.workers(true).await {
+        // Whoever may look at jobs may not be let near workers; their numbers have to do then.
+        Err(ClientError::Denied(_)) => Vec::new(),
+        workers => workers?,
+    };
     let names: BTreeMap<u32, String> = workers
         .into_iter()
         .map(|worker| (worker.worker, worker.spec.unwrap_or_default().id))

@@ -12,6 +12,8 @@ const DEADLINE: Duration = Duration::from_secs(60);
 /// A data directory, and what runs on it.
 pub(crate) struct World {
     folder: tempfile::TempDir,
+    /// Of the scheduler, besides the usual ones.
+    arguments: Vec<String>,
     server: Option<Process>,
     pub(crate) address: String,
 }
@@ -21,8 +23,14 @@ pub(crate) struct Process(Child);
 
 impl World {
     pub(crate) fn new() -> World {
+        World::with(|_| Vec::new())
+    }
+
+    /// `prepare` may put files into the folder, and gives more arguments of the scheduler.
+    pub(crate) fn with(prepare: impl FnOnce(&Path) -> Vec<String>) -> World {
         let folder = tempfile::tempdir().expect("the temporary folder is writable");
-        let mut world = World { folder, server: None, address: String::new() };
+        let arguments = prepare(folder.path());
+        let mut world = World { folder, arguments, server: None, address: String::new() };
         world.serve("127.0.0.1:0");
         world
     }
@@ -44,6 +52,7 @@ impl World {
         let mut child = bellwether()
             .args(["serve", "--json", "--grpc", grpc, "--http", "127.0.0.1:0", "--data-dir"])
             .arg(dir)
+            .args(&self.arguments)
             .stdout(Stdio::piped())
             .spawn()
             .expect("the binary was built for this test");

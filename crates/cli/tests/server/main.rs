@@ -5,3 +5,4 @@ mod durability;
 mod fixture;
 mod history;
 mod measuring;
+mod security;

@@ -85,7 +85,8 @@ pub(super) async fn run(
                 return Err(WorkerError::Refused { id: resident.spec.id, source });
             }
             End::Broken(source) => {
-                let nothing_owed = resident.desk.is_clear();
+                // Whoever leaves gives everything back; the scheduler finds out by itself.
+                let nothing_owed = resident.desk.is_clear() || *stop.borrow() == Stop::Leave;
                 if stopping && (nothing_owed || unheard_since.elapsed() > DRAIN_PATIENCE) {
                     let id = resident.spec.id;
                     let lost = Err(WorkerError::NotDrained { id, source });
