@@ -227,6 +227,8 @@ impl World {
             let worker = &mut self.fleet[index];
             worker.due(&mut self.stage, WorkerDue::Recovers);
             worker.due(&mut self.stage, WorkerDue::Starts);
+            // A stream that lost messages is broken: on a new one it learns what it must drop.
+            worker.due(&mut self.stage, WorkerDue::Reconnects);
         }
         self.clients.heal(&mut self.stage, delay_max);
     }
