@@ -6,6 +6,8 @@ use bellwether_core::model::{
     Timestamp,
 };
 
+use bytes::Bytes;
+
 use crate::job::{escalation_from_wire, escalation_to_wire, target, text, texts};
 use crate::malformed::{Malformed, at_most, label_set, name, names, optional_name, span};
 use crate::{Mirror, v1};
@@ -57,7 +59,9 @@ pub fn job_from_wire(
             model: optional_name("model", &wire.model)?,
         },
         priority: Priority::optional("priority", wire.priority)?.unwrap_or_default(),
-        payload: wire.payload,
+        // A copy: a job that waits for long must not keep the whole message in memory that it came
+        // with.
+        payload: Bytes::copy_from_slice(&wire.payload),
         dependencies: names("dependencies", &wire.dependencies, DEPENDENCIES_MAX)?,
         timeout: wire.timeout.map(|micros| span("timeout", micros)).transpose()?,
         retry: wire.retry,

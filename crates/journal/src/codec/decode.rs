@@ -36,11 +36,12 @@ impl Record {
 /// Reads the record that follows `prior` and must hash to `stored`.
 pub(crate) fn record(prior: Head, stored: Chain, bytes: Bytes) -> Result<Record, Damage> {
     verify(prior, stored, &bytes)?;
-    verified_record(prior, stored, bytes)
+    verified_record(prior, stored, &bytes)
 }
 
-/// Reads a record that was verified before.
-pub(crate) fn verified_record(prior: Head, stored: Chain, bytes: Bytes) -> Result<Record, Damage> {
+/// Reads a record that was verified before. Payloads are copied: a job that waits for long must not
+/// keep the whole record in memory that it came with.
+pub(crate) fn verified_record(prior: Head, stored: Chain, bytes: &[u8]) -> Result<Record, Damage> {
     let at = prior.seq.next();
     let unreadable = |why: String| Damage { at, flaw: Flaw::Unreadable { why } };
     let wire = v1::Record::decode(bytes).map_err(|error| unreadable(error.to_string()))?;

@@ -32,6 +32,7 @@ pub fn run<B: Bed>(mut bed: impl FnMut() -> B) {
     starts_empty(&mut bed());
     gives_back_what_was_appended(&mut bed());
     reads_from_the_middle_of_a_record(&mut bed());
+    follows_while_others_append(&mut bed());
     refuses_a_wrong_position(&mut bed());
     refuses_an_older_epoch(&mut bed());
     goes_on_after_a_reopening(&mut bed());
@@ -113,6 +114,24 @@ fn reads_from_the_middle_of_a_record(bed: &mut impl Bed) {
         assert_eq!(read_all(journal.as_ref(), Seq(from as u64)), entries[from - 1..]);
     }
     assert!(read_all(journal.as_ref(), Seq(21)).is_empty());
+}
+
+fn follows_while_others_append(bed: &mut impl Bed) {
+    let mut journal = bed.open();
+    let reader = journal.reader().expect("a second reader is allowed");
+    let entries = sample(200);
+    let mut seen = Vec::new();
+    for (round, part) in entries.chunks(10).enumerate() {
+        append_in(journal.as_mut(), part, &[3]);
+        if round % 3 == 0 {
+            let next = Seq(seen.len() as u64 + 1);
+            seen.extend(read_all(reader.as_ref(), next));
+            assert_eq!(seen, entries[..10 * (round + 1)]);
+            // Others follow more slowly, or from within a record.
+            let from = seen.len() / 2;
+            assert_eq!(read_all(reader.as_ref(), Seq(from as u64 + 1)), seen[from..]);
+        }
+    }
 }
 
 fn refuses_a_wrong_position(bed: &mut impl Bed) {

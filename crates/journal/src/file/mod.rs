@@ -10,6 +10,7 @@
 mod files;
 mod reader;
 mod segment;
+mod window;
 
 use std::fs;
 use std::fs::File;
@@ -55,6 +56,7 @@ pub struct FileJournal {
     frame: Vec<u8>,
     segment: Segment,
     witness: Witness,
+    reader: FileReader,
     /// The last durable position, for readers on other threads.
     durable: Arc<AtomicU64>,
     dir: PathBuf,
@@ -98,6 +100,7 @@ impl FileJournal {
         let epoch = epoch_file.current()?.next();
         epoch_file.begin(epoch)?;
         witness.note(head);
+        let durable = Arc::new(AtomicU64::new(head.seq.0));
         Ok(FileJournal {
             epoch,
             epoch_file,
@@ -105,7 +108,8 @@ impl FileJournal {
             frame: Vec::new(),
             segment,
             witness,
-            durable: Arc::new(AtomicU64::new(head.seq.0)),
+            reader: FileReader::new(dir, Some(Arc::clone(&durable))),
+            durable,
             dir: dir.to_owned(),
             options,
             _lock: lock,
@@ -211,11 +215,11 @@ impl Journal for FileJournal {
 
 impl Reader for FileJournal {
     fn base(&self) -> Result<Head, ReadError> {
-        FileReader::new(&self.dir, None).base()
+        self.reader.base()
     }
 
     fn read(&self, from: Seq) -> Result<Records<'_>, ReadError> {
-        FileReader::new(&self.dir, Some(Arc::clone(&self.durable))).into_records(from)
+        self.reader.read(from)
     }
 
     fn snapshots(&self) -> Box<dyn Snapshots> {

@@ -1,12 +1,13 @@
 //! Records out of the segments, verified one by one.
 
-use std::fs;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bellwether_core::model::Seq;
-use bytes::Bytes;
 
 use super::files;
 use super::segment::{Found, Frames};
@@ -39,20 +40,20 @@ pub(super) fn verify(dir: &Path, testimony: &Testimony) -> Result<Option<End>, O
             None => testimony.compare(frames.prior())?,
         }
         let broken = loop {
-            match frames.next() {
+            match frames.next()? {
                 Found::Frame(frame) => testimony.compare(frame.head)?,
-                Found::End => break None,
+                Found::End => break frames.remains()?,
                 Found::Broken(damage) => break Some(damage),
             }
         };
         let head = frames.prior();
         if let Some(damage) = &broken {
             let last = index + 1 == bases.len();
-            if !last || !frames.may_be_torn(damage) {
+            if !last || !frames.may_be_torn(damage)? {
                 return Err(damage.clone().into());
             }
         }
-        let (offset, torn) = (frames.offset() as u64, broken.is_some());
+        let (offset, torn) = (frames.offset(), broken.is_some());
         end = Some(End { head, segment: base, offset, torn });
     }
     if let Some(end) = &end {
@@ -62,8 +63,8 @@ pub(super) fn verify(dir: &Path, testimony: &Testimony) -> Result<Option<End>, O
 }
 
 fn open_segment(dir: &Path, base: Seq) -> Result<Frames, ReadError> {
-    let bytes = fs::read(files::path(dir, base)).map_err(ReadError::Io)?;
-    Ok(Frames::open(Bytes::from(bytes), base)?)
+    let file = File::open(files::path(dir, base)).map_err(ReadError::Io)?;
+    Frames::open(file, base)
 }
 
 /// A segment must start where the one before ended.
@@ -78,62 +79,87 @@ fn check_joint(end: Head, start: Head) -> Result<(), Damage> {
     Ok(())
 }
 
+/// Places that a reader remembers.
+const PLACES_MAX: usize = 4_096;
+
 #[derive(Debug)]
 pub(super) struct FileReader {
     dir: PathBuf,
     /// The last durable position, while somebody appends.
     durable: Option<Arc<AtomicU64>>,
+    /// Where frames start that were read, by the position before them: whoever follows the journal
+    /// goes on where it was.
+    places: RefCell<BTreeMap<Seq, Place>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    segment: Seq,
+    offset: u64,
+    prior: Head,
 }
 
 impl FileReader {
     pub(super) fn new(dir: &Path, durable: Option<Arc<AtomicU64>>) -> FileReader {
-        FileReader { dir: dir.to_owned(), durable }
+        FileReader { dir: dir.to_owned(), durable, places: RefCell::default() }
     }
 
-    pub(super) fn into_records(self, from: Seq) -> Result<Records<'static>, ReadError> {
-        let bases = files::list(&self.dir).map_err(ReadError::Io)?;
-        let first = bases.first().copied().unwrap_or_default();
-        if from <= first {
-            return Err(ReadError::Truncated { first: first.next() });
+    /// The latest place before `from` that is known, in this segment or a later one.
+    fn place_before(&self, from: Seq, segment: Seq) -> Option<Place> {
+        let places = self.places.borrow();
+        let (_, place) = places.range(..from).next_back()?;
+        (place.segment >= segment).then_some(*place)
+    }
+
+    fn remember(&self, place: Place) {
+        let mut places = self.places.borrow_mut();
+        places.insert(place.prior.seq, place);
+        if places.len() > PLACES_MAX {
+            places.pop_first();
         }
-        let holder = bases.iter().rposition(|base| *base < from).unwrap_or_default();
-        let durable = self.durable.map(|durable| Seq(durable.load(Ordering::Acquire)));
-        let walk = Walk {
-            dir: self.dir,
-            segments: bases.into_iter().skip(holder).collect::<Vec<_>>().into_iter(),
-            frames: None,
-            from,
-            durable,
-        };
-        Ok(Box::new(walk.map(move |record| Ok(trim(record?, from)))))
     }
 }
 
 /// Goes through the segments.
 #[derive(Debug)]
-struct Walk {
-    dir: PathBuf,
+struct Walk<'a> {
+    reader: &'a FileReader,
     segments: std::vec::IntoIter<Seq>,
     frames: Option<Frames>,
+    /// The segment that the frames are of.
+    segment: Seq,
     /// Records that end before it are passed over.
     from: Seq,
     durable: Option<Seq>,
 }
 
-impl Walk {
+impl Walk<'_> {
+    /// Opens the segment that holds `from`, at the nearest place that is known.
+    fn start(&mut self) -> Result<(), ReadError> {
+        let Some(segment) = self.segments.next() else { return Ok(()) };
+        let mut frames = open_segment(&self.reader.dir, segment)?;
+        if let Some(place) = self.reader.place_before(self.from, segment) {
+            debug_assert_eq!(place.segment, segment, "the latest segment before it holds it");
+            frames.seek(place.offset, place.prior);
+        }
+        self.segment = segment;
+        self.frames = Some(frames);
+        Ok(())
+    }
+
     fn step(&mut self) -> Result<Option<Record>, ReadError> {
         loop {
-            let Some(frames) = &mut self.frames else {
-                let Some(base) = self.segments.next() else { return Ok(None) };
-                self.frames = Some(open_segment(&self.dir, base)?);
-                continue;
-            };
-            if self.durable.is_some_and(|durable| frames.prior().seq >= durable) {
+            let Some(frames) = &mut self.frames else { return Ok(None) };
+            let (offset, prior) = (frames.offset(), frames.prior());
+            if self.durable.is_some_and(|durable| prior.seq >= durable) {
                 return Ok(None);
             }
-            match frames.next() {
+            match frames.next()? {
                 Found::Frame(frame) if frame.head.seq < self.from => {}
-                Found::Frame(frame) => return Ok(Some(frame.decode()?)),
+                Found::Frame(frame) => {
+                    self.reader.remember(Place { segment: self.segment, offset, prior });
+                    return Ok(Some(frame.decode()?));
+                }
                 Found::End => self.next_segment()?,
                 Found::Broken(damage) => return self.broken(damage),
             }
@@ -142,9 +168,10 @@ impl Walk {
 
     fn next_segment(&mut self) -> Result<(), ReadError> {
         let end = self.frames.take().map(|frames| frames.prior());
-        if let (Some(end), Some(base)) = (end, self.segments.next()) {
-            let next = open_segment(&self.dir, base)?;
+        if let (Some(end), Some(segment)) = (end, self.segments.next()) {
+            let next = open_segment(&self.reader.dir, segment)?;
             check_joint(end, next.prior())?;
+            self.segment = segment;
             self.frames = Some(next);
         }
         Ok(())
@@ -152,14 +179,17 @@ impl Walk {
 
     /// What is torn at the end was found harmless on opening; whoever reads stops there.
     fn broken(&mut self, damage: Damage) -> Result<Option<Record>, ReadError> {
-        let torn = self.durable.is_none()
-            && self.segments.len() == 0
-            && self.frames.as_ref().is_some_and(|frames| frames.may_be_torn(&damage));
+        let torn = match &self.frames {
+            Some(frames) if self.durable.is_none() && self.segments.len() == 0 => {
+                frames.may_be_torn(&damage)?
+            }
+            _ => false,
+        };
         if torn { Ok(None) } else { Err(damage.into()) }
     }
 }
 
-impl Iterator for Walk {
+impl Iterator for Walk<'_> {
     type Item = Result<Record, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -183,7 +213,18 @@ impl Reader for FileReader {
     }
 
     fn read(&self, from: Seq) -> Result<Records<'_>, ReadError> {
-        FileReader::new(&self.dir, self.durable.clone()).into_records(from)
+        let bases = files::list(&self.dir).map_err(ReadError::Io)?;
+        let first = bases.first().copied().unwrap_or_default();
+        if from <= first {
+            return Err(ReadError::Truncated { first: first.next() });
+        }
+        let holder = bases.iter().rposition(|base| *base < from).unwrap_or_default();
+        let durable = self.durable.as_ref().map(|durable| Seq(durable.load(Ordering::Acquire)));
+        let segments = bases.into_iter().skip(holder).collect::<Vec<_>>().into_iter();
+        let mut walk =
+            Walk { reader: self, segments, frames: None, segment: Seq(0), from, durable };
+        walk.start()?;
+        Ok(Box::new(walk.map(move |record| Ok(trim(record?, from)))))
     }
 
     fn snapshots(&self) -> Box<dyn Snapshots> {

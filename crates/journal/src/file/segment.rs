@@ -7,13 +7,16 @@
 //! All numbers are little-endian. A check is the start of the blake3 hash of what precedes it in
 //! the header or frame.
 
+use std::fs::File;
+
 use bellwether_core::model::Seq;
 use bytes::Bytes;
 
+use super::window::Window;
 use crate::chain::{Chain, Head};
 use crate::codec::decode::{self, Record};
 use crate::disk::cell::check;
-use crate::journal::{Damage, Flaw};
+use crate::journal::{Damage, Flaw, ReadError};
 
 const HEADER_MAGIC: &[u8; 8] = b"BWJRNL01";
 const FRAME_MAGIC: &[u8; 4] = b"BWr1";
@@ -55,8 +58,8 @@ fn frame_start(prior: Seq, length: usize) -> [u8; FRAME_START_BYTES] {
 /// Reads a segment frame by frame.
 #[derive(Debug)]
 pub(super) struct Frames {
-    bytes: Bytes,
-    offset: usize,
+    window: Window,
+    offset: u64,
     prior: Head,
 }
 
@@ -70,7 +73,7 @@ pub(super) struct Frame {
 
 impl Frame {
     pub(super) fn decode(self) -> Result<Record, Damage> {
-        decode::verified_record(self.prior, self.head.chain, self.record)
+        decode::verified_record(self.prior, self.head.chain, &self.record)
     }
 }
 
@@ -78,7 +81,7 @@ impl Frame {
 #[derive(Debug)]
 pub(super) enum Found {
     Frame(Frame),
-    /// Nothing but zeros from here on.
+    /// No frame starts here: there are zeros.
     End,
     /// Neither a sound frame nor the end.
     Broken(Damage),
@@ -86,18 +89,28 @@ pub(super) enum Found {
 
 impl Frames {
     /// `name` is the position before the segment's first entry, from the file's name.
-    pub(super) fn open(bytes: Bytes, name: Seq) -> Result<Frames, Damage> {
+    pub(super) fn open(file: File, name: Seq) -> Result<Frames, ReadError> {
+        let mut window = Window::new(file);
         let damage = |why: &str| {
             let flaw = Flaw::Storage { why: format!("the header of its file {why}") };
             Damage { at: name.next(), flaw }
         };
-        let given = bytes.get(..HEADER_BYTES).ok_or_else(|| damage("is cut off"))?;
+        let given = window.bytes_at(0, HEADER_BYTES)?;
+        if given.len() < HEADER_BYTES {
+            return Err(damage("is cut off").into());
+        }
         let chain = given[16..48].try_into().expect("a chain has 32 bytes");
         let base = Head { seq: name, chain: Chain(chain) };
-        if given != header(base) {
-            return Err(damage("does not match its check"));
+        if given != header(base)[..] {
+            return Err(damage("does not match its check").into());
         }
-        Ok(Frames { bytes, offset: HEADER_BYTES, prior: base })
+        Ok(Frames { window, offset: HEADER_BYTES as u64, prior: base })
+    }
+
+    /// Goes on at a place where a frame was found before.
+    pub(super) fn seek(&mut self, offset: u64, prior: Head) {
+        self.offset = offset;
+        self.prior = prior;
     }
 
     /// The head before the next frame.
@@ -106,56 +119,57 @@ impl Frames {
     }
 
     /// Where the next frame starts.
-    pub(super) fn offset(&self) -> usize {
+    pub(super) fn offset(&self) -> u64 {
         self.offset
     }
 
-    pub(super) fn next(&mut self) -> Found {
-        let rest = self.bytes.slice(self.offset..);
-        if is_zero(&rest) {
-            return Found::End;
+    pub(super) fn next(&mut self) -> Result<Found, ReadError> {
+        let start = self.window.bytes_at(self.offset, FRAME_HEADER_BYTES)?;
+        if is_zero(&start) {
+            return Ok(Found::End);
         }
-        match self.frame_at(&rest) {
-            Ok(frame) => {
-                self.offset += FRAME_HEADER_BYTES + frame.record.len();
-                self.prior = frame.head;
-                Found::Frame(frame)
+        let broken = Damage { at: self.prior.seq.next(), flaw: Flaw::Chain };
+        let length = match parse_frame_start(&start) {
+            Some((prior, length)) if prior == self.prior.seq => length,
+            Some(_) | None => return Ok(Found::Broken(broken)),
+        };
+        let frame = self.window.bytes_at(self.offset, FRAME_HEADER_BYTES + length)?;
+        if frame.len() < FRAME_HEADER_BYTES + length {
+            return Ok(Found::Broken(broken));
+        }
+        let chain = frame[FRAME_START_BYTES..FRAME_HEADER_BYTES].try_into();
+        let chain = Chain(chain.expect("a chain has 32 bytes"));
+        let record = frame.slice(FRAME_HEADER_BYTES..);
+        match decode::verify(self.prior, chain, &record) {
+            Ok(head) => {
+                let prior = std::mem::replace(&mut self.prior, head);
+                self.offset += frame.len() as u64;
+                Ok(Found::Frame(Frame { prior, head, record }))
             }
-            Err(damage) => Found::Broken(damage),
+            Err(damage) => Ok(Found::Broken(damage)),
         }
     }
 
-    fn frame_at(&self, rest: &Bytes) -> Result<Frame, Damage> {
+    /// What is broken behind the last frame, if there is not nothing.
+    pub(super) fn remains(&self) -> Result<Option<Damage>, ReadError> {
         let broken = Damage { at: self.prior.seq.next(), flaw: Flaw::Chain };
-        let length = match parse_frame_start(rest) {
-            Some((prior, length)) if prior == self.prior.seq => length,
-            Some(_) | None => return Err(broken),
-        };
-        let end = FRAME_HEADER_BYTES + length;
-        if rest.len() < end {
-            return Err(broken);
-        }
-        let chain =
-            rest[FRAME_START_BYTES..FRAME_HEADER_BYTES].try_into().expect("a chain has 32 bytes");
-        let record = rest.slice(FRAME_HEADER_BYTES..end);
-        let head = decode::verify(self.prior, Chain(chain), &record)?;
-        Ok(Frame { prior: self.prior, head, record })
+        Ok((!is_zero(&self.window.rest(self.offset)?)).then_some(broken))
     }
 
     /// Whether what is broken here can be a frame that was being written when the power failed.
-    pub(super) fn may_be_torn(&self, damage: &Damage) -> bool {
+    pub(super) fn may_be_torn(&self, damage: &Damage) -> Result<bool, ReadError> {
         // A record that matches its hash was written whole, whatever else is wrong with it.
-        damage.flaw == Flaw::Chain && !self.any_frame_behind()
+        Ok(damage.flaw == Flaw::Chain && !self.any_frame_behind()?)
     }
 
     /// Whether a later frame starts anywhere behind a broken one. Frames are written one after the
     /// other, each only once the one before is durable: so the broken one was durable.
-    fn any_frame_behind(&self) -> bool {
-        let rest = &self.bytes[self.offset + 1..];
-        rest.windows(FRAME_START_BYTES).any(|window| {
+    fn any_frame_behind(&self) -> Result<bool, ReadError> {
+        let rest = self.window.rest(self.offset + 1)?;
+        Ok(rest.windows(FRAME_START_BYTES).any(|window| {
             window.starts_with(FRAME_MAGIC)
                 && parse_frame_start(window).is_some_and(|(prior, _)| prior > self.prior.seq)
-        })
+        }))
     }
 }
 
@@ -174,6 +188,8 @@ fn parse_frame_start(bytes: &[u8]) -> Option<(Seq, usize)> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use prost::Message as _;
 
     use super::*;
@@ -184,10 +200,12 @@ mod tests {
         let bytes = newer.encode_to_vec();
         let mut buffer = Vec::new();
         frame(&mut buffer, Seq(0), Chain::GENESIS.after(&bytes), &bytes);
-        let segment = [&header(Head::GENESIS)[..], &buffer].concat();
-        let mut frames = Frames::open(segment.into(), Seq(0)).unwrap();
-        let Found::Broken(damage) = frames.next() else { panic!("it can't be read") };
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&header(Head::GENESIS)).unwrap();
+        file.write_all(&buffer).unwrap();
+        let mut frames = Frames::open(file, Seq(0)).unwrap();
+        let Found::Broken(damage) = frames.next().unwrap() else { panic!("it can't be read") };
         assert_eq!(damage.flaw, Flaw::Version { found: 2 });
-        assert!(!frames.may_be_torn(&damage));
+        assert!(!frames.may_be_torn(&damage).unwrap());
     }
 }

@@ -126,7 +126,7 @@ impl Verified {
     }
 
     fn decode(self) -> Result<Record, ReadError> {
-        Ok(decode::verified_record(self.prior, self.head.chain, self.bytes)?)
+        Ok(decode::verified_record(self.prior, self.head.chain, &self.bytes)?)
     }
 }
 
