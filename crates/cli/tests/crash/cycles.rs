@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -50,12 +50,15 @@ async fn live(life: Life) -> Result<usize> {
     let load = Load::new(&site)?;
     let workers = load.workers(&site, WORKERS)?;
     let (stop, stopping) = watch::channel(false);
-    let submitting = tokio::spawn(keep_submitting(load.clone(), stopping));
+    let mut submitting = tokio::spawn(keep_submitting(load.clone(), stopping));
     let mut acknowledged = load.acknowledged();
     for _ in 0..LIFE_CYCLES {
         let wanted = *acknowledged.borrow() + 1 + random.below(JOBS_BETWEEN) as usize;
-        let reached = acknowledged.wait_for(|count| *count >= wanted || submitting.is_finished());
-        tokio::time::timeout(DEADLINE, reached).await??;
+        let reached = acknowledged.wait_for(|count| *count >= wanted);
+        tokio::select! {
+            reached = tokio::time::timeout(DEADLINE, reached) => drop(reached??),
+            ended = &mut submitting => bail!("submitting has ended: {:?}", ended?),
+        }
         // A moment that has nothing to do with acknowledgements; it must not end by itself in it.
         let moment = Duration::from_micros(random.below(MICROS_BETWEEN));
         let ended = tokio::time::timeout(moment, scheduler.ended()).await;

@@ -115,12 +115,11 @@ impl Tracer {
 
 /// Whether every thread of the process is.
 fn is_traced(process: u32) -> Result<bool> {
-    for thread in std::fs::read_dir(format!("/proc/{process}/task"))? {
-        let status = match std::fs::read_to_string(thread?.path().join("status")) {
-            Ok(status) => status,
-            // A thread that has just ended.
-            Err(_) => continue,
-        };
+    // The process may be killed before anybody has looked.
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{process}/task")) else { return Ok(true) };
+    for thread in threads {
+        // A thread may just have ended.
+        let Ok(status) = std::fs::read_to_string(thread?.path().join("status")) else { continue };
         if status.lines().any(|line| line == "TracerPid:\t0") {
             return Ok(false);
         }

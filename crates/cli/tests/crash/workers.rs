@@ -51,9 +51,11 @@ impl Stage {
         eventually(&what, enough).await
     }
 
-    /// Submits a script; `$go` is a file that it may wait for.
+    /// Submits a script, which may wait for a file: `wait_for go`.
     async fn script(&self, id: &str, guarantee: v1::Guarantee, script: &str) -> Result<()> {
-        let prelude = "wait_for() { until [ -e \"$1\" ]; do sleep 0.01; done; }; echo $$ >> pids; ";
+        // It gives up by itself, so that a test that fails leaves nothing behind.
+        let prelude = "wait_for() { n=0; until [ -e \"$1\" ] || [ $n -ge 6000 ]; \
+                       do n=$((n + 1)); sleep 0.01; done; }; echo $$ >> pids; ";
         let script = format!("{prelude}{script}");
         let payload = json!({ "argv": ["sh", "-c", script], "cwd": self.site.folder() });
         let job = NewJob::new("exec").id(id).guarantee(guarantee).payload(payload.to_string());
