@@ -11,20 +11,20 @@ use bellwether_sim::trace::{
 
 fn sample() -> Vec<TraceJob> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
-    reader::read(&folder.join("azure-vmnoise-sample.jsonl.gz")).unwrap()
+    reader::read(&folder.join("azure-vmnoise-sample.jsonl.gz")).expect("the sample is there")
 }
 
 /// Predictive, first in first out, least loaded.
 fn strategies(fleet: &str) -> [StrategyReport; 3] {
     let options = Options {
-        fleet: fleet.parse().unwrap(),
-        load: Some(Load::new(0.8).unwrap()),
+        fleet: fleet.parse().expect("a fleet"),
+        load: Some(Load::new(0.8).expect("a share")),
         process: Process::Trace,
         strategy: Strategy::Predictive,
         predictor: PredictorKind::Auto,
         compare: vec![Baseline::Fifo, Baseline::LeastLoaded],
     };
-    let report = simulate(&sample(), &options, |_| ()).unwrap();
+    let report = simulate(&sample(), &options, |_| ()).expect("the sample can be run");
     let reports: Vec<StrategyReport> = report.strategies.into_iter().map(|(_, r)| r).collect();
     reports.try_into().expect("three strategies were asked for")
 }
