@@ -17,7 +17,6 @@ const BANNED: [Banned; 9] = [
     Banned { name: "aws-lc-rs", reason: SECOND_BACKEND, instead: "the `ring` feature" },
     Banned { name: "aws-lc-sys", reason: SECOND_BACKEND, instead: "the `ring` feature" },
     Banned { name: "chrono", reason: "one library for dates is enough", instead: "jiff" },
-    Banned { name: "lazy_static", reason: "the standard library has it", instead: "LazyLock" },
 ];
 
 const SECOND_TLS: &str = "it links the system's TLS, and we have one of our own";

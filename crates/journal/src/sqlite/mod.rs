@@ -2,7 +2,7 @@
 //!
 //! One row a record, one commit an append; WAL with a sync at every commit. SQLite cuts a torn
 //! commit off by itself. It cuts a damaged one off just the same, with all that follows, so what it
-//! gives is compared with the [witness](crate::disk::witness).
+//! gives is compared with a witness of the last acknowledged position.
 
 mod connection;
 mod failure;
