@@ -31,12 +31,16 @@ pub(super) async fn job(
     let seen = handle.ask(move |view| (view.state.seq(), Remembered::find(view, &asked)));
     let (seq, remembered) = seen.await.map_err(unavailable)?;
     let remembered = match remembered {
-        Some(Remembered { job, complete: true }) if seq >= position => return Ok(job),
-        other => other.map(|remembered| remembered.job),
+        Some(Remembered { job, knows: Knows::Everything, .. }) if seq >= position => {
+            return Ok(job);
+        }
+        other => other,
     };
-    let reached = match &remembered {
-        Some(_) => registry.reach_within(seq.max(position), HISTORY_PATIENCE).await,
-        None => registry.reach(seq.max(position)).await,
+    let enough = remembered.as_ref().is_some_and(|known| known.knows != Knows::NotItsResult);
+    let remembered = remembered.map(|remembered| remembered.job);
+    let reached = match enough {
+        true => registry.reach_within(seq.max(position), HISTORY_PATIENCE).await,
+        false => registry.reach(seq.max(position)).await,
     };
     let found = registry.job(id.clone()).await;
     match (reached.and(found), remembered) {
@@ -52,17 +56,27 @@ pub(super) async fn job(
             }
             Ok(job)
         }
-        // Better without its history than not at all, as when the disk is full.
-        (Err(_), Some(remembered)) => Ok(remembered),
-        (Err(why), None) => Err(lookup_failed(why)),
+        // Better without its history than not at all, as when the disk is full; but a result that
+        // can be had is not left out because the history takes a moment.
+        (Err(_), Some(remembered)) if enough => Ok(remembered),
+        (Err(why), _) => Err(lookup_failed(why)),
     }
 }
 
 /// A job as the loop knows it.
 struct Remembered {
     job: v1::Job,
+    knows: Knows,
+}
+
+/// How much of a job the loop knows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Knows {
     /// There is nothing that the registry could add.
-    complete: bool,
+    Everything,
+    /// All but its attempts, or all that can be had while the disk is full.
+    Enough,
+    NotItsResult,
 }
 
 impl Remembered {
@@ -73,11 +87,17 @@ impl Remembered {
         let mut shown = job_view(no, job, run);
         let dependencies = job.spec.dependencies.iter().filter_map(|no| view.state.job(*no));
         shown.dependencies = dependencies.map(|job| job.spec.id.to_string()).collect();
-        let complete = job.attempts == 0 && !job.state.has_ended();
-        if !job.state.has_ended() {
+        let ended = job.state.has_ended();
+        let knows = match (ended, job.attempts) {
+            (false, 0) => Knows::Everything,
+            (false, _) => Knows::Enough,
+            (true, _) if view.disk_full => Knows::Enough,
+            (true, _) => Knows::NotItsResult,
+        };
+        if !ended {
             shown.explanation = view.state.why(no, view.now).to_string();
         }
-        Some(Remembered { job: shown, complete })
+        Some(Remembered { job: shown, knows })
     }
 }
 
