@@ -142,7 +142,7 @@ impl Load {
             let tokens = self.account().executions.get(id).cloned().unwrap_or_default();
             let result = String::from_utf8_lossy(job.result()).into_owned();
             let known = tokens.iter().any(|token| result.starts_with(&format!("{id} {token} ")));
-            ensure!(known, "{id} has the result {result:?} of none of {tokens:?}");
+            ensure!(known, "{id} has the result {result:?} of none of {tokens:?}: {job:?}");
             let guarantee = job.0.spec.as_ref().context("a job has a spec")?.guarantee();
             let once = guarantee == v1::Guarantee::ExactlyOnce;
             ensure!(!once || tokens.len() == 1, "{id} is exactly_once and ran as {tokens:?}");

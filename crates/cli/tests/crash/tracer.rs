@@ -38,6 +38,12 @@ pub(crate) struct Point {
     files: Vec<PathBuf>,
 }
 
+impl std::fmt::Display for Point {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?} {} {}", self.place, self.call, self.number)
+    }
+}
+
 impl Point {
     fn arguments(&self, data_dir: &Path) -> Vec<String> {
         let Point { call, number, .. } = self;
