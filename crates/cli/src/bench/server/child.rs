@@ -5,7 +5,6 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
@@ -55,13 +54,9 @@ impl Scheduler {
         Some(kilobytes * 1024)
     }
 
+    /// At once: its data is thrown away, and it may have much to tidy up.
     pub(super) async fn stop(self) -> anyhow::Result<()> {
         let Scheduler::Started { mut child, .. } = self else { return Ok(()) };
-        let id = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        if let Some(id) = id {
-            kill_process(id, Signal::TERM).context("failed to stop the scheduler")?;
-        }
-        child.wait().await.context("failed to wait for the scheduler")?;
-        Ok(())
+        child.kill().await.context("failed to stop the scheduler")
     }
 }
