@@ -96,7 +96,7 @@ async fn killed_at(journal: &str, point: Point) -> Result<bool> {
     };
     workers.into_iter().for_each(|worker| worker.kill());
     // After the last question the tracer may have had its kill, too.
-    drop(scheduler);
+    scheduler.end().await?;
     tracer.ended().await?;
     Ok(killed)
 }
@@ -145,7 +145,7 @@ async fn killed_at_every_write_of_a_start(journal: &'static str) -> Result<()> {
                     ensure!(was_killed(status), "{point:?}: it ended by itself: {status}");
                     killed += 1;
                 }
-                Start::Serving(scheduler) => drop(scheduler),
+                Start::Serving(scheduler) => scheduler.end().await?,
             }
             let scheduler = trial.start().await?;
             load.all_known(&trial).await?;

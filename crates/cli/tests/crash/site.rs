@@ -158,6 +158,11 @@ impl Scheduler {
         Ok(())
     }
 
+    /// The same for one that somebody else may be killing just now.
+    pub(crate) async fn end(mut self) -> Result<()> {
+        Ok(self.child.kill().await?)
+    }
+
     /// In good order.
     pub(crate) async fn stop(mut self) -> Result<()> {
         signal(self.id()?, Signal::TERM)?;
