@@ -1,4 +1,4 @@
-//! All that the scheduler knows. Changed by [`crate::apply`] alone.
+//! All that the scheduler knows. Changed by `apply` alone.
 //!
 //! The fields are of two kinds. The first are facts, and go into a snapshot. The others (`index`)
 //! are derived from them to make decisions cheap, and are rebuilt when a snapshot is restored;

@@ -8,7 +8,7 @@ struct Banned {
     instead: &'static str,
 }
 
-const BANNED: [Banned; 9] = [
+const BANNED: [Banned; 8] = [
     Banned { name: "serde_yaml", reason: "it is unmaintained", instead: "serde-saphyr" },
     Banned { name: "bincode", reason: "it is abandoned", instead: "prost, or postcard" },
     Banned { name: "openssl", reason: SECOND_TLS, instead: "rustls with ring" },
