@@ -142,7 +142,9 @@ pub(super) struct Retention {
 impl Retention {
     pub(super) fn apply(self, connection: &Connection) -> rusqlite::Result<()> {
         // Numbers are given in order, so the span of them bounds the count without counting.
-        let span = "SELECT coalesce(max(no) - min(no) + 1, 0) FROM jobs";
+        // Each end is looked up by itself: asked for together, they would be searched for.
+        let span =
+            "SELECT coalesce((SELECT max(no) FROM jobs) - (SELECT min(no) FROM jobs) + 1, 0)";
         let span: i64 = connection.prepare_cached(span)?.query_row([], |row| row.get(0))?;
         let excess = span.unsigned_abs().saturating_sub(self.jobs_max).min(FORGET_ROWS_MAX);
         if excess > 0 {
