@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bellwether_journal::file::FileOptions;
 use bellwether_journal::sqlite::SqliteOptions;
@@ -34,6 +34,9 @@ use crate::{clock, descriptors, listener};
 
 /// How long open calls may take to end when the server shuts down.
 const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(2);
+/// How long an address may be taken when the server starts, and how often that is looked at.
+const BIND_PATIENCE: Duration = Duration::from_secs(3);
+const BIND_INTERVAL: Duration = Duration::from_millis(50);
 /// Windows large enough that a batch never waits for an update of them.
 const STREAM_WINDOW_BYTES: u32 = 4 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 8 << 20;
@@ -51,6 +54,10 @@ pub enum StartError {
     Tls(#[from] TlsError),
     #[error(transparent)]
     Journal(#[from] OpenError),
+    #[error(
+        "{dir} holds a journal of the other kind; set `journal` to what it was, or give another data_dir"
+    )]
+    OtherJournal { dir: String },
     #[error(transparent)]
     Recover(#[from] RecoverError),
     #[error(transparent)]
@@ -155,7 +162,19 @@ impl Server {
 
 async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
     let failed = |source| StartError::Bind { address, source };
-    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let started = Instant::now();
+    let listener = loop {
+        match TcpListener::bind(address).await {
+            // A scheduler that was just killed may still be on its way out.
+            Err(error)
+                if error.kind() == std::io::ErrorKind::AddrInUse
+                    && started.elapsed() < BIND_PATIENCE =>
+            {
+                tokio::time::sleep(BIND_INTERVAL).await;
+            }
+            bound => break bound.map_err(failed)?,
+        }
+    };
     let address = listener.local_addr().map_err(failed)?;
     Ok((listener, address))
 }
@@ -170,7 +189,15 @@ fn builder(limits: Limits) -> tonic::transport::Server {
         .timeout(limits.call_timeout)
 }
 
-fn open_journal(kind: JournalKind, dir: &Path) -> Result<Box<dyn Journal>, OpenError> {
+fn open_journal(kind: JournalKind, dir: &Path) -> Result<Box<dyn Journal>, StartError> {
+    // Beside a journal of the other kind a new one would start from nothing.
+    let other_kind = match kind {
+        JournalKind::File => SqliteJournal::is_in(dir),
+        JournalKind::Sqlite => FileJournal::is_in(dir),
+    };
+    if other_kind {
+        return Err(StartError::OtherJournal { dir: dir.display().to_string() });
+    }
     Ok(match kind {
         JournalKind::File => Box::new(FileJournal::open(dir, FileOptions::default())?),
         JournalKind::Sqlite => Box::new(SqliteJournal::open(dir, SqliteOptions::default())?),

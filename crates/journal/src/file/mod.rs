@@ -76,6 +76,11 @@ struct Segment {
 }
 
 impl FileJournal {
+    /// Does the directory hold such a journal?
+    pub fn is_in(dir: &Path) -> bool {
+        files::list(dir).is_ok_and(|segments| !segments.is_empty())
+    }
+
     /// Opens the journal in the directory, or makes both; verifies all of it and takes a new epoch.
     pub fn open(dir: &Path, options: FileOptions) -> Result<FileJournal, OpenError> {
         Self::open_locked(dir, options).map_err(|error| match error {

@@ -54,6 +54,11 @@ pub struct SqliteJournal {
 }
 
 impl SqliteJournal {
+    /// Does the directory hold such a journal?
+    pub fn is_in(dir: &Path) -> bool {
+        dir.join(connection::FILE).exists()
+    }
+
     /// Opens the journal in the directory, or makes both; verifies all of it and takes a new epoch.
     pub fn open(dir: &Path, options: SqliteOptions) -> Result<SqliteJournal, OpenError> {
         fs::create_dir_all(dir)?;

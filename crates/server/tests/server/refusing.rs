@@ -149,3 +149,21 @@ async fn settings_change_while_it_runs_unless_they_make_no_sense() -> Result<()>
     }
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_journal_of_the_other_kind_is_not_started_beside() -> Result<()> {
+    use bellwether_server::config::JournalKind;
+    for (was, wanted) in
+        [(JournalKind::Sqlite, JournalKind::File), (JournalKind::File, JournalKind::Sqlite)]
+    {
+        let Fixture { folder, mut config, server, client } =
+            Fixture::with(|config| config.journal = was).await?;
+        drop(client);
+        server.shutdown().await;
+        config.journal = wanted;
+        let refused = bellwether_server::Server::start(config).await.map(drop).unwrap_err();
+        assert!(refused.to_string().contains("journal of the other kind"), "{refused}");
+        drop(folder);
+    }
+    Ok(())
+}
