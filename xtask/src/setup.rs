@@ -1,7 +1,7 @@
 //! Installs what the tests need on a fresh Debian machine, and only what is missing.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
@@ -15,10 +15,25 @@ struct DebianPackage {
     program: &'static str,
 }
 
-const DEBIAN_PACKAGES: [DebianPackage; 1] = [
+const DEBIAN_PACKAGES: [DebianPackage; 6] = [
     // Kills the server at a chosen system call.
     DebianPackage { package: "strace", program: "strace" },
+    // The queues that jobs are read from.
+    DebianPackage { package: "redis-server", program: "redis-server" },
+    DebianPackage { package: "nats-server", program: "nats-server" },
+    DebianPackage { package: "rabbitmq-server", program: "rabbitmqctl" },
+    // Scrapes the metrics, and checks them and the alert rules.
+    DebianPackage { package: "prometheus", program: "promtool" },
+    // Keeps decisions and executions.
+    DebianPackage { package: "clickhouse-server", program: "clickhouse-server" },
 ];
+
+/// Where Debian keeps servers, which is not on everybody's search path.
+const SERVER_FOLDER: &str = "/usr/sbin";
+
+/// Beside the build, where the tests look for it.
+const PYTHON: &str = "target/python";
+const PYTHON_PACKAGES: [&str; 3] = ["nats-py==2.16.0", "redis==8.1.0", "schemathesis==4.32.5"];
 
 pub(crate) fn install_missing(root: &Path) -> Result<()> {
     let search_path = std::env::var_os("PATH").unwrap_or_default();
@@ -32,7 +47,30 @@ pub(crate) fn install_missing(root: &Path) -> Result<()> {
             .run(root)
             .context("failed to install cargo-nextest; see https://nexte.st for other ways")?;
     }
-    Ok(())
+    install_python(root, &search_path)
+}
+
+/// The example workers in Python and the attack on the REST interface run in a virtual
+/// environment of their own.
+fn install_python(root: &Path, search_path: &OsStr) -> Result<()> {
+    let python = format!("{PYTHON}/bin/python3");
+    let wanted = PYTHON_PACKAGES.join("\n");
+    let installed = root.join(PYTHON).join("installed");
+    if std::fs::read_to_string(&installed).is_ok_and(|there| there == wanted) {
+        return Ok(());
+    }
+    let probe = Invocation::new("python3", &["-c", "import ensurepip, venv"]);
+    if !is_installed("python3", search_path) || !probe.succeeds(root) {
+        install_packages(root, &["python3", "python3-venv"], search_path)?;
+    }
+    console::say("==> installing Python packages, which the tests need");
+    Invocation::new("python3", &["-m", "venv", "--clear", PYTHON]).run(root)?;
+    Invocation::new(&python, &["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
+        .arguments(&PYTHON_PACKAGES)
+        .run(root)
+        .with_context(|| format!("failed to install {} from PyPI", PYTHON_PACKAGES.join(", ")))?;
+    std::fs::write(&installed, wanted)
+        .with_context(|| format!("failed to write {}", installed.display()))
 }
 
 fn missing(packages: &[DebianPackage], search_path: &OsStr) -> Vec<&'static str> {
@@ -44,7 +82,8 @@ fn missing(packages: &[DebianPackage], search_path: &OsStr) -> Vec<&'static str>
 }
 
 fn is_installed(program: &str, search_path: &OsStr) -> bool {
-    std::env::split_paths(search_path).any(|folder| folder.join(program).is_file())
+    let mut folders = std::env::split_paths(search_path).chain([PathBuf::from(SERVER_FOLDER)]);
+    folders.any(|folder| folder.join(program).is_file())
 }
 
 fn install_packages(root: &Path, packages: &[&str], search_path: &OsStr) -> Result<()> {
@@ -89,9 +128,9 @@ mod tests {
         let path = tree.root().join("bin");
         let packages = [
             DebianPackage { package: "strace", program: "strace" },
-            DebianPackage { package: "redis-server", program: "redis-server" },
+            DebianPackage { package: "absent-server", program: "no-such-program" },
         ];
-        assert_eq!(missing(&packages, path.as_os_str()), ["redis-server"]);
+        assert_eq!(missing(&packages, path.as_os_str()), ["absent-server"]);
     }
 
     #[test]
