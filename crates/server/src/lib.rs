@@ -12,6 +12,7 @@ pub mod fatal;
 mod grpc;
 mod history;
 mod http;
+pub mod identity;
 mod listener;
 mod metrics;
 pub mod registry;

@@ -3,11 +3,13 @@
 //! A job is an object with the fields of [`job::FIELDS`]; a run is an object with `jobs`. Spans are
 //! seconds. An unknown field is an error that names the nearest known one.
 
+pub mod cloud_event;
 pub mod event;
 mod field;
 pub mod job;
 pub mod run;
 
+pub use cloud_event::{CloudEvent, cloud_events};
 pub use event::event_to_json;
 pub use job::{job_from_json, job_spec_to_json};
 pub use run::{ReadError, submissions};

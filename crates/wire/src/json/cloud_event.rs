@@ -1,0 +1,188 @@
+//! Events in the envelope that other systems know: CloudEvents 1.0, in JSON.
+
+use bellwether_core::model::{JobNo, JobSpec, Seq, Timestamp};
+use bellwether_core::{Entry, Event};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::event::event_to_json;
+use super::job::job_spec_to_json;
+
+/// Payloads and results that are longer are left out; whoever needs one asks for the job.
+pub const CARRIED_BYTES_MAX: usize = 64 << 10;
+
+/// What the numbers in an event stand for. Empty where it is about none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Names<'a> {
+    pub job_id: &'a str,
+    pub run_id: &'a str,
+    pub node: &'a str,
+    pub worker_id: &'a str,
+}
+
+/// Its attributes are those of the CloudEvents specification, in their JSON format.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CloudEvent<'a> {
+    pub specversion: &'static str,
+    /// The position in the journal; with its place among them where an event is about several jobs.
+    /// Together with `source` it tells repeats.
+    pub id: String,
+    pub source: &'a str,
+    /// As `bellwether.job_completed`.
+    pub r#type: String,
+    /// The id of the job, else of the worker.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    pub time: String,
+    pub datacontenttype: &'static str,
+    pub data: Value,
+}
+
+/// The events of an entry: one, but one for each job of a submission. `source` is the URI of the
+/// scheduler and must be the same for as long as its journal lives.
+pub fn cloud_events<'a>(
+    source: &'a str,
+    entry: &Entry,
+    names: Names<'_>,
+) -> impl Iterator<Item = CloudEvent<'a>> {
+    let envelope = |id: String, subject: &str, data: Value| CloudEvent {
+        specversion: "1.0",
+        id,
+        source,
+        r#type: format!("bellwether.{}", entry.event.name()),
+        subject: (!subject.is_empty()).then(|| subject.to_owned()),
+        time: time(entry.at),
+        datacontenttype: "application/json",
+        data,
+    };
+    let events = match &entry.event {
+        Event::Submitted { run, first, jobs } => {
+            let run_id = run.as_ref().map_or(names.run_id, |run| run.id.as_str());
+            let several = jobs.len() > 1;
+            let one = |(index, spec): (usize, &std::sync::Arc<JobSpec>)| {
+                let no = JobNo(first.0 + index as u64);
+                envelope(id(entry.seq, several.then_some(index)), spec.id.as_str(), {
+                    submitted(no, spec, run_id)
+                })
+            };
+            jobs.iter().enumerate().map(one).collect()
+        }
+        event => {
+            let subject = if names.job_id.is_empty() { names.worker_id } else { names.job_id };
+            vec![envelope(id(entry.seq, None), subject, data(event, names))]
+        }
+    };
+    events.into_iter()
+}
+
+fn id(seq: Seq, index: Option<usize>) -> String {
+    match index {
+        None => seq.to_string(),
+        Some(index) => format!("{seq}.{index}"),
+    }
+}
+
+fn submitted(no: JobNo, spec: &JobSpec, run_id: &str) -> Value {
+    let mut job = job_spec_to_json(spec);
+    leave_out(&mut job, "payload", spec.payload.len());
+    let mut data = json!({ "job": no, "job_id": spec.id, "spec": job });
+    let node = spec.node.as_ref().map_or("", |node| node.as_str());
+    name(&mut data, "run_id", run_id);
+    name(&mut data, "node", node);
+    data
+}
+
+fn data(event: &Event, names: Names<'_>) -> Value {
+    let mut data = event_to_json(event);
+    if let Event::Completed { result, .. } = event {
+        leave_out(&mut data, "result", result.len());
+    }
+    name(&mut data, "job_id", names.job_id);
+    name(&mut data, "run_id", names.run_id);
+    name(&mut data, "node", names.node);
+    name(&mut data, "worker_id", names.worker_id);
+    data
+}
+
+fn leave_out(data: &mut Value, field: &str, bytes: usize) {
+    if bytes > CARRIED_BYTES_MAX
+        && let Value::Object(fields) = data
+    {
+        fields.insert(field.to_owned(), Value::Null);
+        fields.insert(format!("{field}_left_out_bytes"), json!(bytes));
+    }
+}
+
+fn name(data: &mut Value, field: &str, name: &str) {
+    if !name.is_empty() {
+        let fields: &mut Map<String, Value> =
+            data.as_object_mut().expect("the data of every event is an object");
+        fields.insert(field.to_owned(), json!(name));
+    }
+}
+
+fn time(at: Timestamp) -> String {
+    let micros = i64::try_from(at.0).unwrap_or(i64::MAX);
+    let time = jiff::Timestamp::from_microsecond(micros).unwrap_or(jiff::Timestamp::MAX);
+    time.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwether_core::model::Token;
+    use bytes::Bytes;
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    fn check(event: Event, names: Names<'_>, expected: Expect) {
+        let at = Timestamp(1_801_382_400_500_000);
+        let entry = Entry { seq: Seq(42), at, parent: None, event };
+        let lines: Vec<String> = cloud_events("urn:bellwether:test", &entry, names)
+            .map(|event| serde_json::to_string(&event).unwrap())
+            .collect();
+        expected.assert_eq(&lines.join("\n"));
+    }
+
+    #[test]
+    fn an_event_of_a_job_names_it() {
+        let names = Names { job_id: "resize-1", run_id: "nightly", ..Names::default() };
+        let event = Event::Started { job: JobNo(7), token: Token(41) };
+        check(
+            event,
+            names,
+            expect![[
+                r#"{"specversion":"1.0","id":"42","source":"urn:bellwether:test","type":"bellwether.job_started","subject":"resize-1","time":"2027-01-31T08:00:00.5Z","datacontenttype":"application/json","data":{"job":7,"job_id":"resize-1","run_id":"nightly","token":41}}"#
+            ]],
+        );
+    }
+
+    #[test]
+    fn an_event_about_nothing_named_has_no_subject() {
+        check(
+            Event::BreakerClosed,
+            Names::default(),
+            expect![[
+                r#"{"specversion":"1.0","id":"42","source":"urn:bellwether:test","type":"bellwether.breaker_closed","time":"2027-01-31T08:00:00.5Z","datacontenttype":"application/json","data":{}}"#
+            ]],
+        );
+    }
+
+    #[test]
+    fn a_long_result_is_left_out_and_says_so() {
+        let entry = Entry {
+            seq: Seq(1),
+            at: Timestamp(0),
+            parent: None,
+            event: Event::Completed {
+                job: JobNo(1),
+                token: Token(1),
+                result: Bytes::from(vec![b'1'; CARRIED_BYTES_MAX + 1]),
+                result_hash: [0; 32],
+            },
+        };
+        let event = cloud_events("s", &entry, Names::default()).next().unwrap();
+        assert_eq!(event.data["result"], Value::Null);
+        assert_eq!(event.data["result_left_out_bytes"], CARRIED_BYTES_MAX + 1);
+    }
+}
