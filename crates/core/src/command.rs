@@ -61,7 +61,11 @@ pub enum Command {
     Unpause {
         kind: Name,
     },
-    Configure(Box<Config>),
+    /// Refused if another version than the expected one holds.
+    Configure {
+        config: Box<Config>,
+        expected_version: Option<u64>,
+    },
     /// Time has passed.
     Tick,
 }

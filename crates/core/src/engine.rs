@@ -171,7 +171,9 @@ impl Engine {
             Command::Leave { worker } => self.leave(&worker),
             Command::Pause { kind } => self.pause(kind),
             Command::Unpause { kind } => self.unpause(kind),
-            Command::Configure(config) => self.configure(*config),
+            Command::Configure { config, expected_version } => {
+                self.configure(*config, expected_version)
+            }
             Command::Tick => self.tick(),
         }
     }

@@ -72,6 +72,8 @@ pub enum Rejection {
     #[error("job {job} is not exactly_once: acknowledge it instead of claiming it")]
     NotClaimable { job: JobNo },
 
+    #[error("the configuration has version {version}, not {expected}; read it again")]
+    ConfigChanged { version: u64, expected: u64 },
     #[error(transparent)]
     Config(#[from] ConfigError),
 }

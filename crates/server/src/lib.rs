@@ -8,6 +8,7 @@
 mod clock;
 pub mod config;
 mod descriptors;
+mod desk;
 pub mod fatal;
 mod grpc;
 mod history;

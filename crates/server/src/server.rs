@@ -19,7 +19,8 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic_health::ServingStatus;
 
 use crate::config::{JournalKind, Limits, ServerConfig};
-use crate::grpc::{JobIds, SchedulerService, WorkerLinkService};
+use crate::desk::{Desk, JobIds};
+use crate::grpc::{SchedulerService, WorkerLinkService};
 use crate::history::History;
 use crate::http::{self, HttpState};
 use crate::metrics::Metrics;
@@ -100,8 +101,8 @@ impl Server {
             let (config, metrics) = (config.clone(), metrics.clone());
             move || start_loop(&config, metrics)
         });
-        let service = started.await.map_err(|panic| StartError::Thread(panic.into()))??;
-        let handle = service.handle.clone();
+        let desk = started.await.map_err(|panic| StartError::Thread(panic.into()))??;
+        let handle = desk.handle.clone();
 
         let (health, health_service) = tonic_health::server::health_reporter();
         health.set_service_status("", ServingStatus::Serving).await;
@@ -111,7 +112,8 @@ impl Server {
             .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
             .build_v1()?;
         let message_bytes_max = config.limits.message_bytes_max;
-        let scheduler = SchedulerServer::new(service).max_decoding_message_size(message_bytes_max);
+        let scheduler = SchedulerServer::new(SchedulerService { desk })
+            .max_decoding_message_size(message_bytes_max);
         let workers = WorkerLinkServer::new(WorkerLinkService::new(handle.clone()))
             .max_decoding_message_size(message_bytes_max);
         let router = builder(config.limits)
@@ -204,10 +206,7 @@ fn open_journal(kind: JournalKind, dir: &Path) -> Result<Box<dyn Journal>, Start
     })
 }
 
-fn start_loop(
-    config: &ServerConfig,
-    metrics: Arc<Metrics>,
-) -> Result<SchedulerService, StartError> {
+fn start_loop(config: &ServerConfig, metrics: Arc<Metrics>) -> Result<Desk, StartError> {
     let journal = open_journal(config.journal, &config.data_dir)?;
     let engine = recover(journal.as_ref())?;
     let history = History::new(journal.reader()?);
@@ -235,5 +234,5 @@ fn start_loop(
         .name("scheduler".to_owned())
         .spawn(move || running.run())
         .map_err(StartError::Thread)?;
-    Ok(SchedulerService { handle, ids, registry, history })
+    Ok(Desk { handle, ids, registry, history })
 }

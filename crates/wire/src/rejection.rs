@@ -37,6 +37,7 @@ pub fn code(rejection: &Rejection) -> &'static str {
         Rejection::OtherResult { .. } => "other_result",
         Rejection::ClaimFirst { .. } => "claim_first",
         Rejection::NotClaimable { .. } => "not_claimable",
+        Rejection::ConfigChanged { .. } => "config_changed",
         Rejection::Config(_) => "bad_config",
     }
 }

@@ -7,10 +7,18 @@ use crate::model::{Config, Name};
 use crate::rejection::Rejection;
 
 impl Engine {
-    pub(crate) fn configure(&mut self, config: Config) -> Result<Answer, Rejection> {
+    pub(crate) fn configure(
+        &mut self,
+        config: Config,
+        expected_version: Option<u64>,
+    ) -> Result<Answer, Rejection> {
+        let version = self.state.config_version;
+        if let Some(expected) = expected_version.filter(|expected| *expected != version) {
+            return Err(Rejection::ConfigChanged { version, expected });
+        }
         config.validate()?;
         if config != self.state.config {
-            let version = self.state.config_version + 1;
+            let version = version + 1;
             self.emit(Event::Configured { version, config: Box::new(config) });
         }
         Ok(Answer::Done)

@@ -269,7 +269,8 @@ impl Config {
                 return Err(ConfigError { key, given: given.to_string(), wanted });
             }
         }
-        let weights = self.weights.wait + self.weights.load + self.weights.priority;
+        let Weights { wait, load, priority } = self.weights;
+        let weights = u64::from(wait) + u64::from(load) + u64::from(priority);
         if weights == 0 || weights > 10_000 {
             return Err(ConfigError {
                 key: "weights",

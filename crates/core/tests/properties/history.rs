@@ -205,7 +205,7 @@ pub(crate) fn take(world: &mut World, step: &Step) {
             config.strategy = config::Strategy::ALL[which % 5];
             config.shadow = (which % 2 == 0).then_some(config::Strategy::RoundRobin);
             config.hold_max = if which % 3 == 0 { 0 } else { 64 };
-            steer(world, Command::Configure(Box::new(config)));
+            steer(world, Command::Configure { config: Box::new(config), expected_version: None });
         }
     }
 }

@@ -84,7 +84,8 @@ impl Player {
             "config" => {
                 let mut config = self.world.engine.state().config().clone();
                 parse::configure(&mut config, &words);
-                self.send(Command::Configure(Box::new(config)));
+                let config = Box::new(config);
+                self.send(Command::Configure { config, expected_version: None });
             }
             // What came before only set the stage.
             "--" => {

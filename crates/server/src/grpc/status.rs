@@ -2,11 +2,14 @@
 
 use bellwether_core::Rejection;
 use bellwether_core::model::Micros;
+use bellwether_journal::ReadError;
 use bellwether_wire::Malformed;
 use bellwether_wire::rejection::{MALFORMED, code, retry_after};
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Status};
 
+use crate::desk::{Refused, Unanswered};
+use crate::history::HistoryError;
 use crate::registry::{LookupError, QueryError};
 use crate::scheduler::{End, Unavailable};
 
@@ -55,7 +58,8 @@ pub(super) fn rejected(why: &Rejection) -> Status {
         | Rejection::StaleToken { .. }
         | Rejection::OtherResult { .. }
         | Rejection::ClaimFirst { .. }
-        | Rejection::NotClaimable { .. } => Code::FailedPrecondition,
+        | Rejection::NotClaimable { .. }
+        | Rejection::ConfigChanged { .. } => Code::FailedPrecondition,
         Rejection::EmptySubmission
         | Rejection::RunTooLarge { .. }
         | Rejection::UnknownDependency { .. }
@@ -81,6 +85,29 @@ pub(super) fn session_ended(why: End) -> Status {
         End::Replaced => refused(Code::Aborted, "replaced", why.to_string()),
         End::RegisterAgain => refused(Code::Aborted, "register_again", why.to_string()),
         End::NotRegistered => refused(Code::FailedPrecondition, "not_registered", why.to_string()),
+    }
+}
+
+pub(super) fn unanswered(why: Unanswered) -> Status {
+    match why {
+        Unanswered::Refused(Refused::Malformed(why)) => malformed(&why),
+        Unanswered::Refused(Refused::Rejected(why)) => rejected(&why),
+        Unanswered::Unavailable(why) => unavailable(why),
+        Unanswered::Lookup(why) => lookup_failed(why),
+        Unanswered::History(why) => unread(why),
+        Unanswered::UnknownJob { .. } => refused(Code::NotFound, "unknown_job", why.to_string()),
+    }
+}
+
+fn unread(why: HistoryError) -> Status {
+    match why {
+        HistoryError::Read(ReadError::Truncated { .. }) => {
+            refused(Code::OutOfRange, "truncated", why.to_string())
+        }
+        HistoryError::Read(ReadError::Damaged(_)) => Status::data_loss(why.to_string()),
+        HistoryError::Read(ReadError::Io(_)) | HistoryError::Stopped => {
+            Status::unavailable(why.to_string())
+        }
     }
 }
 

@@ -8,11 +8,9 @@ use tokio::sync::mpsc;
 use tokio_stream::{Stream, wrappers::ReceiverStream};
 use tonic::{Code, Status};
 
-use super::job_view::ended_view;
-use super::jobs::unknown_job;
-use super::status::{lookup_failed, malformed, refused, unavailable};
-use crate::registry::Registry;
-use crate::scheduler::{Ended, Handle};
+use super::status::{lookup_failed, malformed, refused, unanswered, unavailable};
+use crate::desk::{Desk, Unanswered, ended_view};
+use crate::scheduler::Ended;
 
 /// Jobs that one call may wait for.
 const IDS_MAX: usize = 100_000;
@@ -24,8 +22,7 @@ const MESSAGES_MAX: usize = 4;
 type Answers = Pin<Box<dyn Stream<Item = Result<v1::WaitJobsResponse, Status>> + Send>>;
 
 pub(super) async fn wait_jobs(
-    handle: &Handle,
-    registry: &Registry,
+    desk: &Desk,
     ids: Vec<String>,
     progress: bool,
 ) -> Result<Answers, Status> {
@@ -38,14 +35,14 @@ pub(super) async fn wait_jobs(
         .map(|id| Name::new(id).map_err(|why| malformed(&Malformed::new("ids", why))))
         .collect::<Result<_, _>>()?;
     let (told, ends) = mpsc::unbounded_channel();
-    let started = handle.wait_for(names, progress, told).await.map_err(unavailable)?;
+    let started = desk.handle.wait_for(names, progress, told).await.map_err(unavailable)?;
     if !started.not_waited_for.is_empty() {
-        registry.reach(started.seq).await.map_err(lookup_failed)?;
+        desk.registry.reach(started.seq).await.map_err(lookup_failed)?;
     }
     let mut ended = Vec::new();
     for id in started.not_waited_for {
-        let found = registry.job(id.to_string()).await.map_err(lookup_failed)?;
-        ended.push(found.ok_or_else(|| unknown_job(id.as_str()))?);
+        let found = desk.registry.job(id.to_string()).await.map_err(lookup_failed)?;
+        ended.push(found.ok_or_else(|| unanswered(Unanswered::UnknownJob { id: id.to_string() }))?);
     }
     let (sender, receiver) = mpsc::channel(MESSAGES_MAX);
     tokio::spawn(send(ended, ends, sender));

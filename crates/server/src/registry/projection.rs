@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::row::{Fresh, Row};
 use super::store::{self, Position};
-use crate::grpc::state_to_wire;
+use crate::desk::state_to_wire;
 
 /// Jobs that nothing has happened to, kept in memory until they are written: a hundred bytes each.
 const FRESH_MAX: usize = 300_000;

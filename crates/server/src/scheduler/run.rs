@@ -133,7 +133,10 @@ impl Loop {
     pub(super) fn begin(&mut self) {
         self.now = clock::now();
         if *self.engine.state().config() != self.config {
-            let configure = Command::Configure(Box::new(self.config.clone()));
+            let configure = Command::Configure {
+                config: Box::new(self.config.clone()),
+                expected_version: None,
+            };
             let handled = self.handle_command(configure);
             handled.result.expect("the configuration was validated when it was read");
         }

@@ -103,7 +103,7 @@ impl Clients {
         self.config.hedge_after = Micros::from_millis(random.between(50, 800));
         self.config.jobs_max = *random.pick(&[15, 40, 120, 500]);
         let config = Box::new(self.config.clone());
-        self.ask(stage, Command::Configure(config), false);
+        self.ask(stage, Command::Configure { config, expected_version: None }, false);
     }
 
     fn some_job(&self, stage: &mut Stage) -> Option<JobId> {

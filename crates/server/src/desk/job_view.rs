@@ -47,7 +47,7 @@ pub(super) fn job_view(no: JobNo, job: &Job, run: Option<&RunId>) -> v1::Job {
 }
 
 /// The payload is left out: whoever waits for a job knows what was asked for.
-pub(super) fn ended_view(ended: &Ended) -> v1::Job {
+pub(crate) fn ended_view(ended: &Ended) -> v1::Job {
     let mut view = job_view(ended.no, &ended.job, ended.run.as_ref());
     if let Some(spec) = &mut view.spec {
         spec.payload = bytes::Bytes::new();
@@ -61,7 +61,7 @@ pub(super) fn ended_view(ended: &Ended) -> v1::Job {
     view
 }
 
-pub(super) fn worker_views(view: &View<'_>, all: bool) -> Vec<v1::Worker> {
+pub(crate) fn worker_views(view: &View<'_>, all: bool) -> Vec<v1::Worker> {
     view.state
         .workers()
         .filter(|(_, worker)| all || worker.status != WorkerStatus::Unreachable)

@@ -4,9 +4,18 @@ use bellwether_core::model::WorkerStatus;
 use bellwether_wire::v1;
 
 use super::job_view::state_to_wire;
+use super::{Desk, Unanswered};
 use crate::scheduler::View;
 
-pub(super) fn status(view: &View<'_>) -> v1::StatusResponse {
+impl Desk {
+    pub(crate) async fn status(&self) -> Result<v1::StatusResponse, Unanswered> {
+        let mut seen = self.handle.ask(status).await?;
+        add_ended(&mut seen, self.registry.counts().await?);
+        Ok(seen)
+    }
+}
+
+fn status(view: &View<'_>) -> v1::StatusResponse {
     let state = view.state;
     let config = state.config();
     let present = || state.workers().filter(|(_, w)| w.status != WorkerStatus::Unreachable);
@@ -53,7 +62,7 @@ fn counts(view: &View<'_>) -> Vec<v1::StateCount> {
 }
 
 /// The registry knows of all that have ended.
-pub(super) fn add_ended(status: &mut v1::StatusResponse, counts: Vec<v1::StateCount>) {
+fn add_ended(status: &mut v1::StatusResponse, counts: Vec<v1::StateCount>) {
     let counted = !status.jobs.is_empty();
     let ended = |state: v1::JobState| state as i32 >= v1::JobState::Completed as i32;
     let wanted = |count: &v1::StateCount| !counted || ended(count.state());

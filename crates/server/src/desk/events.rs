@@ -1,62 +1,69 @@
 //! Events from a position on, then as they happen. Each client reads the journal at its own pace,
 //! so one that is slow or stuck costs nobody anything; one that takes nothing for long is let go.
 
-use std::pin::Pin;
 use std::time::Duration;
 
 use bellwether_core::Event;
 use bellwether_core::model::{JobNo, Seq, WorkerNo};
+use bellwether_journal::Record;
 use bellwether_journal::envelope::{Place, envelopes};
-use bellwether_journal::{ReadError, Record};
 use bellwether_wire::event::entry_to_wire;
 use bellwether_wire::v1;
 use rustc_hash::FxHashMap;
 use tokio::sync::mpsc;
-use tokio_stream::{Stream, wrappers::ReceiverStream};
-use tonic::{Code, Status};
 
-use super::status::{lookup_failed, refused};
-use crate::history::{History, HistoryError};
-use crate::registry::{JobNames, Registry};
-use crate::scheduler::Handle;
+use super::{Desk, Unanswered};
+use crate::registry::JobNames;
 
 /// Entries in one message, about.
 const MESSAGE_ENTRIES: usize = 1_000;
 const MESSAGES_MAX: usize = 4;
-/// A client that reads nothing for this long is disconnected.
+/// A client that takes nothing for this long is disconnected.
 const STUCK_AFTER: Duration = Duration::from_secs(30);
 
-type Answers = Pin<Box<dyn Stream<Item = Result<v1::WatchEventsResponse, Status>> + Send>>;
+/// Which events somebody wants to see.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct EventsWanted {
+    /// None: from now on.
+    pub(crate) from: Option<Seq>,
+    /// None of them: all.
+    pub(crate) kinds: Vec<String>,
+    pub(crate) job: Option<String>,
+    pub(crate) run: Option<String>,
+    /// Go on as events happen; else it ends with what there is now.
+    pub(crate) follow: bool,
+}
 
-pub(super) fn watch_events(
-    handle: &Handle,
-    history: History,
-    registry: Registry,
-    wanted: v1::WatchEventsRequest,
-) -> Answers {
-    let (sender, receiver) = mpsc::channel(MESSAGES_MAX);
-    let next = match wanted.from {
-        0 => handle.durable().next(),
-        from => Seq(from),
-    };
-    let watcher = Watcher { handle: handle.clone(), history, registry, wanted, next };
-    tokio::spawn(watcher.follow(sender));
-    Box::pin(ReceiverStream::new(receiver))
+pub(crate) type Events = mpsc::Receiver<Result<Vec<v1::EventEnvelope>, Unanswered>>;
+
+impl Desk {
+    pub(crate) fn events(&self, wanted: EventsWanted) -> Events {
+        let (sender, receiver) = mpsc::channel(MESSAGES_MAX);
+        let durable = self.handle.durable();
+        let next = wanted.from.unwrap_or_else(|| durable.next());
+        let until = (!wanted.follow).then_some(durable);
+        let watcher = Watcher { desk: self.clone(), wanted, next, until };
+        tokio::spawn(watcher.follow(sender));
+        receiver
+    }
 }
 
 struct Watcher {
-    handle: Handle,
-    history: History,
-    registry: Registry,
-    wanted: v1::WatchEventsRequest,
+    desk: Desk,
+    wanted: EventsWanted,
     next: Seq,
+    /// The last position of interest, if there is one.
+    until: Option<Seq>,
 }
 
 impl Watcher {
-    async fn follow(mut self, answers: mpsc::Sender<Result<v1::WatchEventsResponse, Status>>) {
-        let mut durable = self.handle.watch_durable();
+    async fn follow(mut self, answers: mpsc::Sender<Result<Vec<v1::EventEnvelope>, Unanswered>>) {
+        let mut durable = self.desk.handle.watch_durable();
         loop {
             let next = self.next;
+            if self.until.is_some_and(|until| next > until) {
+                return;
+            }
             tokio::select! {
                 reached = durable.wait_for(|seq| *seq >= next) => {
                     if reached.is_err() {
@@ -76,26 +83,26 @@ impl Watcher {
     }
 
     /// The next events that are wanted; none if there were only others.
-    async fn read(&mut self) -> Result<Option<v1::WatchEventsResponse>, Status> {
-        let durable = self.handle.durable();
-        let mut records = self.history.read(self.next, MESSAGE_ENTRIES).await.map_err(failed)?;
+    async fn read(&mut self) -> Result<Option<Vec<v1::EventEnvelope>>, Unanswered> {
+        let durable = self.desk.handle.durable();
+        let mut records = self.desk.history.read(self.next, MESSAGE_ENTRIES).await?;
         for record in &mut records {
             // A journal may know of more than has been announced; whoever reads on sees it next.
             record.entries.retain(|entry| entry.seq <= durable);
         }
         records.retain(|record| !record.entries.is_empty());
         let Some(last) = records.last().map(|record| record.head().seq) else { return Ok(None) };
-        self.registry.reach(last).await.map_err(lookup_failed)?;
+        self.desk.registry.reach(last).await?;
         let names = self.names(&records).await?;
         let mut events = Vec::new();
         for record in &records {
             events.extend(self.wanted_of(record, &names));
         }
         self.next = last.next();
-        Ok((!events.is_empty()).then_some(v1::WatchEventsResponse { events }))
+        Ok((!events.is_empty()).then_some(events))
     }
 
-    async fn names(&self, records: &[Record]) -> Result<Names, Status> {
+    async fn names(&self, records: &[Record]) -> Result<Names, Unanswered> {
         let entries = || records.iter().flat_map(|record| &record.entries);
         let mut jobs: Vec<JobNo> = entries().filter_map(|entry| entry.event.job()).collect();
         jobs.sort_unstable();
@@ -104,8 +111,8 @@ impl Watcher {
             entries().filter_map(|entry| worker_of(&entry.event)).map(|no| no.0).collect();
         workers.sort_unstable();
         workers.dedup();
-        let found = self.registry.names(jobs.clone(), workers.clone()).await;
-        let (job_names, worker_names) = found.map_err(lookup_failed)?;
+        let found = self.desk.registry.names(jobs.clone(), workers.clone()).await;
+        let (job_names, worker_names) = found?;
         Ok(Names {
             jobs: jobs.into_iter().zip(job_names).collect(),
             workers: workers.into_iter().zip(worker_names).collect(),
@@ -122,8 +129,10 @@ impl Watcher {
                     return None;
                 }
                 let job = entry.event.job().and_then(|no| names.jobs.get(&no)).unwrap_or(&nobody);
-                let (id, run) = (&self.wanted.job_id, &self.wanted.run_id);
-                if (!id.is_empty() && *id != job.id) || (!run.is_empty() && *run != job.run_id) {
+                let other = |wanted: &Option<String>, is: &String| {
+                    wanted.as_ref().is_some_and(|wanted| wanted != is)
+                };
+                if other(&self.wanted.job, &job.id) || other(&self.wanted.run, &job.run_id) {
                     return None;
                 }
                 let worker = worker_of(&entry.event).and_then(|no| names.workers.get(&no.0));
@@ -156,17 +165,5 @@ fn worker_of(event: &Event) -> Option<WorkerNo> {
     match event {
         Event::Assigned { worker, .. } | Event::Pinned { worker, .. } => Some(*worker),
         event => event.worker(),
-    }
-}
-
-fn failed(error: HistoryError) -> Status {
-    match error {
-        HistoryError::Read(ReadError::Truncated { .. }) => {
-            refused(Code::OutOfRange, "truncated", error.to_string())
-        }
-        HistoryError::Read(ReadError::Damaged(_)) => Status::data_loss(error.to_string()),
-        HistoryError::Read(ReadError::Io(_)) | HistoryError::Stopped => {
-            Status::unavailable(error.to_string())
-        }
     }
 }

@@ -1,0 +1,32 @@
+//! What is asked of the scheduler from outside, and its answers: gRPC and REST both come here, so
+//! that they say the same.
+//!
+//! Deliberately absent: transport. What could not be answered is an [`Unanswered`], which every
+//! edge words in its own way.
+
+mod config;
+mod events;
+mod job_view;
+mod jobs;
+mod status_view;
+mod steer;
+mod submit;
+mod unanswered;
+
+pub(crate) use config::Configured;
+pub(crate) use events::EventsWanted;
+pub(crate) use job_view::{ended_view, state_to_wire, worker_views};
+pub(crate) use submit::{JobIds, Pending, Submitted};
+pub(crate) use unanswered::{Refused, Unanswered};
+
+use crate::history::History;
+use crate::registry::Registry;
+use crate::scheduler::Handle;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Desk {
+    pub(crate) handle: Handle,
+    pub(crate) ids: JobIds,
+    pub(crate) registry: Registry,
+    pub(crate) history: History,
+}
