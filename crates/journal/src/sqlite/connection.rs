@@ -38,7 +38,8 @@ pub(super) fn open(dir: &Path, options: SqliteOptions) -> rusqlite::Result<Conne
     connection.pragma_update(None, "page_size", options.page_bytes)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
-    connection.pragma_update(None, "wal_autocheckpoint", options.checkpoint_pages)?;
+    // `Checkpoints` does it.
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.execute_batch(
         "BEGIN IMMEDIATE;
          CREATE TABLE IF NOT EXISTS records (
@@ -53,6 +54,15 @@ pub(super) fn open(dir: &Path, options: SqliteOptions) -> rusqlite::Result<Conne
     if made {
         write_meta(&connection, &Meta { epoch: Epoch(0), base: Head::GENESIS })?;
     }
+    Ok(connection)
+}
+
+/// A second connection to a database that is open, to copy its log.
+pub(super) fn open_beside(dir: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(dir.join(FILE), flags)?;
+    prepare(&connection)?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
     Ok(connection)
 }
 

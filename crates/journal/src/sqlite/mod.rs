@@ -4,6 +4,7 @@
 //! commit off by itself. It cuts a damaged one off just the same, with all that follows, so what it
 //! gives is compared with a witness of the last acknowledged position.
 
+mod checkpoint;
 mod connection;
 mod failure;
 mod reader;
@@ -25,6 +26,7 @@ use crate::journal::{
 };
 use crate::recorder::Recorder;
 use crate::snapshot::{Snapshot, Snapshots};
+use checkpoint::{Checkpoints, StartError};
 use connection::Meta;
 use failure::{append_error, open_error};
 use reader::SqliteReader;
@@ -33,7 +35,7 @@ use reader::SqliteReader;
 pub struct SqliteOptions {
     /// Of a database that is created.
     pub page_bytes: u32,
-    /// Pages in the WAL at which it is copied into the database.
+    /// Pages in the log, about, at which it is copied into the database.
     pub checkpoint_pages: u32,
 }
 
@@ -49,6 +51,7 @@ pub struct SqliteJournal {
     recorder: Recorder,
     witness: Witness,
     reader: SqliteReader,
+    checkpoints: Checkpoints,
     dir: PathBuf,
     _lock: DirectoryLock,
 }
@@ -71,8 +74,19 @@ impl SqliteJournal {
         let epoch = take_epoch(reader.connection(), reader.meta()?)
             .map_err(|error| open_error(head.seq.next(), error))?;
         witness.note(head);
-        let recorder = Recorder::new(head);
-        Ok(SqliteJournal { epoch, recorder, witness, reader, dir: dir.to_owned(), _lock: lock })
+        let checkpoints = Checkpoints::start(dir, options).map_err(|error| match error {
+            StartError::Open(error) => open_error(head.seq.next(), error),
+            StartError::Thread(error) => OpenError::Io(error),
+        })?;
+        Ok(SqliteJournal {
+            epoch,
+            recorder: Recorder::new(head),
+            witness,
+            reader,
+            checkpoints,
+            dir: dir.to_owned(),
+            _lock: lock,
+        })
     }
 
     /// Begins a journal in an empty directory with this state, as if everything before it had been
@@ -107,6 +121,7 @@ impl SqliteJournal {
         let first = entries[0].seq;
         let draft = self.recorder.draft(epoch, entries);
         let (bytes, head) = (draft.bytes, draft.head);
+        let length = bytes.len();
         let connection = self.reader.connection();
         in_transaction(connection, self.epoch, || {
             connection
@@ -115,6 +130,7 @@ impl SqliteJournal {
                 .map(drop)
         })?;
         self.recorder.accept(head);
+        self.checkpoints.committed(length, self.reader.connection())?;
         Ok(head)
     }
 }
