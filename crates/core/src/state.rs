@@ -324,6 +324,11 @@ impl State {
         &self.totals
     }
 
+    /// Jobs that wait for nothing but a worker.
+    pub fn ready_jobs(&self) -> u64 {
+        self.index.classes.ready()
+    }
+
     pub fn statistics(&self) -> &Statistics {
         &self.statistics
     }

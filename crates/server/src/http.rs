@@ -16,7 +16,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::sync::mpsc;
 
 use crate::listener::Connection;
-use crate::metrics::Metrics;
+use crate::metrics::{CONTENT_TYPE, Metrics};
 use crate::scheduler::Handle;
 use crate::security::authorize::{Denied, Door};
 
@@ -82,13 +82,8 @@ async fn metrics(State(state): State<HttpState>) -> Response {
     let Some(metrics) = state.metrics else {
         return (StatusCode::NOT_FOUND, "telemetry is switched off\n").into_response();
     };
-    let seen = state.handle.ask(crate::metrics::Gauges::of).await;
-    match seen {
-        Ok(gauges) => {
-            metrics.set(&gauges);
-            let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-            ([(header::CONTENT_TYPE, kind)], metrics.encode()).into_response()
-        }
+    match metrics.render(&state.handle).await {
+        Ok(text) => ([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response(),
         Err(why) => (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")).into_response(),
     }
 }

@@ -16,11 +16,13 @@ mod http;
 pub mod identity;
 mod listener;
 mod metrics;
+mod priority;
 pub mod registry;
 mod scheduler;
 pub mod security;
 pub mod server;
 mod space;
+mod telemetry;
 
 pub use config::ServerConfig;
 pub use scheduler::RecoverError;

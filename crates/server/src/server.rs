@@ -31,7 +31,8 @@ use crate::security::tls::{TlsError, acceptor};
 use crate::security::tokens::{Tokens, TokensError};
 use crate::security::{Exposed, check_exposure};
 use crate::space::SpaceProbe;
-use crate::{clock, descriptors, listener};
+use crate::telemetry::live::Live;
+use crate::{clock, descriptors, listener, telemetry};
 
 /// How long open calls may take to end when the server shuts down.
 const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(2);
@@ -96,12 +97,11 @@ impl Server {
         let (http_listener, http_address) = bind(config.http).await?;
         let connections_max = config.limits.connections_max;
 
-        let metrics = Arc::new(Metrics::new());
         let started = tokio::task::spawn_blocking({
-            let (config, metrics) = (config.clone(), metrics.clone());
-            move || start_loop(&config, metrics)
+            let config = config.clone();
+            move || start_loop(&config)
         });
-        let desk = started.await.map_err(|panic| StartError::Thread(panic.into()))??;
+        let (desk, metrics) = started.await.map_err(|panic| StartError::Thread(panic.into()))??;
         let handle = desk.handle.clone();
 
         let (health, health_service) = tonic_health::server::health_reporter();
@@ -130,7 +130,6 @@ impl Server {
             // Sent or dropped: both mean that it is over.
             drop(stopped.await);
         }));
-        let metrics = config.telemetry.then_some(metrics);
         let router = http::router(HttpState { handle: handle.clone(), metrics, door });
         let incoming = listener::connections(http_listener, http_tls, connections_max);
         let http = tokio::spawn(http::serve(incoming, router));
@@ -206,12 +205,21 @@ fn open_journal(kind: JournalKind, dir: &Path) -> Result<Box<dyn Journal>, Start
     })
 }
 
-fn start_loop(config: &ServerConfig, metrics: Arc<Metrics>) -> Result<Desk, StartError> {
+fn start_loop(config: &ServerConfig) -> Result<(Desk, Option<Arc<Metrics>>), StartError> {
     let journal = open_journal(config.journal, &config.data_dir)?;
     let engine = recover(journal.as_ref())?;
     let history = History::new(journal.reader()?);
     let (registry, feed) =
         registry::start(&config.data_dir, journal.reader()?, journal.head(), config.history)?;
+    let metrics = config.telemetry.then(|| Arc::new(Metrics::new(feed.watch_position())));
+    let telemetry = match &metrics {
+        Some(metrics) => {
+            let (live, head) = (Live::of(engine.state()), journal.head().seq);
+            let started = telemetry::start(live, head, journal.reader()?, metrics.clone());
+            Some(started.map_err(StartError::Thread)?)
+        }
+        None => None,
+    };
     let (sender, inbox) = mpsc::channel();
     let (durable, position) = watch::channel(journal.head().seq);
     let handle = Handle::new(sender.clone(), position);
@@ -226,13 +234,13 @@ fn start_loop(config: &ServerConfig, metrics: Arc<Metrics>) -> Result<Desk, Star
         sender,
         durable,
         feed,
+        telemetry,
         space: SpaceProbe::new(&config.data_dir),
-        metrics,
     };
     let running = Loop::new(parts)?;
     std::thread::Builder::new()
         .name("scheduler".to_owned())
         .spawn(move || running.run())
         .map_err(StartError::Thread)?;
-    Ok(Desk { handle, ids, registry, history })
+    Ok((Desk { handle, ids, registry, history }, metrics))
 }

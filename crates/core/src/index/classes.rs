@@ -37,6 +37,8 @@ pub(crate) struct Classes {
     slots: Vec<Option<Class>>,
     free: Vec<u32>,
     empty: usize,
+    /// Ready jobs of all classes.
+    ready: u64,
     /// The heads of all classes that are neither parked nor paused.
     open: BTreeSet<(Place, u32)>,
     /// Parked classes by the kind of worker that could wake them.
@@ -120,13 +122,19 @@ impl Classes {
     }
 
     pub(crate) fn push(&mut self, class: u32, place: Place) {
-        self.get_mut(class).ready.insert(place);
+        let new = self.get_mut(class).ready.insert(place);
+        self.ready += u64::from(new);
         self.relist(class);
     }
 
     pub(crate) fn remove(&mut self, class: u32, place: Place) {
-        self.get_mut(class).ready.remove(&place);
+        let known = self.get_mut(class).ready.remove(&place);
+        self.ready -= u64::from(known);
         self.relist(class);
+    }
+
+    pub(crate) fn ready(&self) -> u64 {
+        self.ready
     }
 
     /// The first open class, and the job at its head.

@@ -30,9 +30,6 @@ use thread::{News, Projector};
 const FILE: &str = "registry.sqlite";
 /// Entries that may wait for the registry; beyond, it reads the journal instead.
 const ENTRIES_QUEUED_MAX: usize = 100_000;
-/// How far the registry stands back behind the scheduler's own threads; not further, because readers
-/// wait for it.
-const NICE: i32 = 10;
 /// How long a reader waits for the registry to reach the position it named.
 const REACH_WITHIN: Duration = Duration::from_secs(10);
 /// Connections for readers that are kept open.
@@ -104,7 +101,7 @@ pub(crate) fn start(
         wanted: Seq(0),
     };
     let thread = std::thread::Builder::new().name("registry".to_owned()).spawn(move || {
-        give_way();
+        crate::priority::give_way();
         projector.catch_up_at_start();
         projector.run();
     })?;
@@ -114,17 +111,9 @@ pub(crate) fn start(
     Ok((registry, Feed { news, queued, written: reached, thread, behind: false }))
 }
 
-/// Whoever schedules goes first; this thread can catch up later.
-fn give_way() {
-    let this = rustix::thread::gettid();
-    if let Err(error) = rustix::process::setpriority_process(Some(this), NICE) {
-        tracing::debug!(%error, "the registry runs at the usual priority");
-    }
-}
-
 impl Feed {
     /// Never waits: if the registry is behind, it reads the journal itself.
-    pub(crate) fn push(&mut self, entries: Vec<Entry>) {
+    pub(crate) fn push(&mut self, entries: Arc<Vec<Entry>>) {
         let queued = self.queued.load(Ordering::Relaxed);
         if queued > 0 && queued + entries.len() > ENTRIES_QUEUED_MAX {
             if !std::mem::replace(&mut self.behind, true) {
@@ -140,6 +129,10 @@ impl Feed {
     /// How far the registry has written; the journal must keep what lies behind.
     pub(crate) fn position(&self) -> Seq {
         *self.written.borrow()
+    }
+
+    pub(crate) fn watch_position(&self) -> watch::Receiver<Seq> {
+        self.written.clone()
     }
 
     /// Writes what there is.

@@ -24,7 +24,7 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(crate) enum News {
-    Entries(Vec<Entry>),
+    Entries(Arc<Vec<Entry>>),
     /// Entries were left out: read them from the journal.
     Behind,
     /// Somebody wants to read what happened up to here.

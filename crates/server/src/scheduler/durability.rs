@@ -1,6 +1,8 @@
 //! The journal's side of the loop: handing events over, releasing what has become durable, starting
 //! over when that fails.
 
+use std::sync::Arc;
+
 use bellwether_core::Effect;
 use bellwether_journal::thread::{Durable, NotTaken, Outcome};
 use bellwether_journal::{AppendError, Snapshot};
@@ -23,7 +25,7 @@ impl Loop {
         }
         let Some(journal) = &self.journal else { return };
         let batch = self.engine.take_batch();
-        self.metrics.batch(batch.len());
+        self.meters.batch(batch.len());
         match journal.append(batch) {
             Ok(()) => {
                 self.sent = self.engine.last_seq();
@@ -46,7 +48,7 @@ impl Loop {
     }
 
     fn release(&mut self, Durable { head, entries, took }: Durable) {
-        self.metrics.synced(took);
+        self.meters.synced(took);
         self.durable = head;
         while self.in_flight.front().is_some_and(|last| *last <= head.seq) {
             self.in_flight.pop_front();
@@ -57,6 +59,10 @@ impl Loop {
         self.carry_out_effects();
         // Nobody may be watching the position just now.
         self.tell_durable.send_replace(head.seq);
+        let entries = Arc::new(entries);
+        if let Some(telemetry) = &mut self.telemetry {
+            telemetry.push(&entries);
+        }
         self.feed.push(entries);
     }
 
@@ -118,7 +124,10 @@ impl Loop {
     pub(super) fn snapshot_saved(&mut self, saved: Saved) {
         match self.schedule.saved(saved) {
             Ok(before) => {
-                let before = before.min(self.feed.position().next());
+                let mut before = before.min(self.feed.position().next());
+                if let Some(telemetry) = &self.telemetry {
+                    before = before.min(telemetry.position().next());
+                }
                 if let Some(journal) = &self.journal
                     && journal.truncate_before(before).is_err()
                 {
@@ -145,6 +154,9 @@ impl Loop {
         }
         if let Some(journal) = self.journal.take() {
             drop(journal.stop());
+        }
+        if let Some(telemetry) = self.telemetry {
+            telemetry.close();
         }
         self.feed.close();
         if stopped.send(()).is_err() {

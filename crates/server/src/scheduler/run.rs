@@ -5,7 +5,6 @@
 //! each worker.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
@@ -24,9 +23,10 @@ use super::view::View;
 use super::waiters::Waiters;
 use crate::clock;
 use crate::fatal::{self, Fatal};
-use crate::metrics::Metrics;
+use crate::metrics::Meters;
 use crate::registry::Feed;
 use crate::space::SpaceProbe;
+use crate::telemetry;
 
 /// Commands handled before what came of them is handed to the journal.
 const ROUND_COMMANDS_MAX: usize = 8_192;
@@ -49,8 +49,9 @@ pub(crate) struct Parts {
     pub(crate) sender: Sender<Message>,
     pub(crate) durable: watch::Sender<Seq>,
     pub(crate) feed: Feed,
+    /// None if nobody looks on.
+    pub(crate) telemetry: Option<telemetry::Feed>,
     pub(crate) space: SpaceProbe,
-    pub(crate) metrics: Arc<Metrics>,
 }
 
 pub(crate) struct Loop {
@@ -74,13 +75,14 @@ pub(crate) struct Loop {
     /// Those who want the state as soon as all of it is durable.
     pub(super) snapshots_wanted: Vec<oneshot::Sender<Snapshot>>,
     pub(super) feed: Feed,
+    pub(super) telemetry: Option<telemetry::Feed>,
     pub(super) space: SpaceProbe,
     pub(super) disk_full: bool,
     pub(super) now: Timestamp,
     pub(super) started_at: Timestamp,
     pub(super) swept_at: Timestamp,
     pub(super) config: Config,
-    pub(super) metrics: Arc<Metrics>,
+    pub(super) meters: Meters,
 }
 
 impl Loop {
@@ -106,13 +108,14 @@ impl Loop {
             schedule,
             snapshots_wanted: Vec::new(),
             feed: parts.feed,
+            telemetry: parts.telemetry,
             space: parts.space,
             disk_full: false,
             now,
             started_at: now,
             swept_at: now,
             config,
-            metrics: parts.metrics,
+            meters: Meters::default(),
         };
         new.start_journal(journal);
         new.begin();
@@ -345,8 +348,10 @@ impl Loop {
     }
 
     pub(super) fn handle_command(&mut self, command: Command) -> Handled {
-        self.metrics.commands.inc();
-        self.engine.handle(self.now, command)
+        let begun = self.meters.command();
+        let handled = self.engine.handle(self.now, command);
+        self.meters.handled(begun, handled.result.is_err());
+        handled
     }
 
     pub(super) fn state(&self) -> &State {
@@ -369,6 +374,7 @@ impl Loop {
         View {
             state: self.engine.state(),
             outbox: &self.outbox,
+            meters: &self.meters,
             durable: self.durable,
             epoch: self.epoch,
             now: self.now,

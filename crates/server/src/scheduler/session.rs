@@ -1,7 +1,7 @@
 //! What workers send.
 
 use bellwether_core::model::{HeldAttempt, JobNo, Seq, Token};
-use bellwether_core::{Answer, Command, Rejection};
+use bellwether_core::{Answer, Command, JobState, Rejection, Report};
 
 use super::message::{Registration, ReportNumber, SessionInput, SessionKey};
 use super::outbox::{End, Refusal, Registered};
@@ -29,8 +29,13 @@ impl Loop {
         let had_reports = !reports.is_empty() || !refusals.is_empty();
         for numbered in reports {
             let (attempt, report) = (numbered.attempt, numbered.report);
+            let is_result = matches!(report, Report::Complete { .. });
             let command = Command::Report { worker: worker.clone(), attempt, report };
-            if let Err(rejection) = self.handle_command(command).result {
+            let result = self.handle_command(command).result;
+            if is_result && self.is_duplicate(attempt, &result) {
+                self.meters.duplicate();
+            }
+            if let Err(rejection) = result {
                 refusals.push(Refusal::Rejected { report: numbered.number, attempt, rejection });
             }
         }
@@ -39,6 +44,20 @@ impl Loop {
             let reply = Reply::Reports { session, done: last_report, refusals };
             self.reply(self.last_seq(), reply);
         }
+    }
+
+    /// A result of a job that another attempt has completed: the job ran twice.
+    fn is_duplicate(&self, attempt: HeldAttempt, result: &Result<Answer, Rejection>) -> bool {
+        let stale = match result {
+            Ok(answer) => *answer == Answer::AlreadyCompleted,
+            Err(rejection) => {
+                matches!(rejection, Rejection::StaleToken { .. } | Rejection::OtherResult { .. })
+            }
+        };
+        let job = stale.then(|| self.state().job(attempt.job)).flatten();
+        job.is_some_and(
+            |job| matches!(job.state, JobState::Completed { token, .. } if token != attempt.token),
+        )
     }
 
     /// The disk is full, so nothing that a worker says can be kept.

@@ -5,11 +5,13 @@ use bellwether_core::model::{Epoch, Timestamp};
 use bellwether_journal::Head;
 
 use super::outbox::Outbox;
+use crate::metrics::Meters;
 
 #[derive(Debug)]
 pub(crate) struct View<'a> {
     pub(crate) state: &'a State,
     pub(crate) outbox: &'a Outbox,
+    pub(crate) meters: &'a Meters,
     /// What is durable; `state` may be ahead of it.
     pub(crate) durable: Head,
     pub(crate) epoch: Epoch,

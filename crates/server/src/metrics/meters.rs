@@ -1,0 +1,66 @@
+//! What the loop counts itself, in plain numbers that only it touches.
+
+use std::time::{Duration, Instant};
+
+use super::histogram::{COUNTS, Histogram, SHORT_SPANS, SPANS};
+
+/// One in so many commands is timed, because looking at the clock costs as much as a small command.
+const TIMED_ONE_IN: u64 = 16;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Meters {
+    pub(super) commands: u64,
+    pub(super) refused: u64,
+    pub(super) events: u64,
+    pub(super) batches: u64,
+    /// Results of jobs that another attempt had completed.
+    pub(super) duplicates: u64,
+    pub(super) decision: Histogram,
+    pub(super) append: Histogram,
+    pub(super) batch_events: Histogram,
+}
+
+impl Default for Meters {
+    fn default() -> Meters {
+        Meters {
+            commands: 0,
+            refused: 0,
+            events: 0,
+            batches: 0,
+            duplicates: 0,
+            decision: Histogram::new(&SHORT_SPANS),
+            append: Histogram::new(&SPANS),
+            batch_events: Histogram::new(&COUNTS),
+        }
+    }
+}
+
+impl Meters {
+    /// A command is about to be handled: when that begins, if it is one of those that are timed.
+    pub(crate) fn command(&mut self) -> Option<Instant> {
+        self.commands += 1;
+        (self.commands % TIMED_ONE_IN == 1).then(Instant::now)
+    }
+
+    pub(crate) fn handled(&mut self, begun: Option<Instant>, refused: bool) {
+        self.refused += u64::from(refused);
+        if let Some(begun) = begun {
+            let took = begun.elapsed().as_nanos();
+            self.decision.observe(u64::try_from(took).unwrap_or(u64::MAX));
+        }
+    }
+
+    pub(crate) fn duplicate(&mut self) {
+        self.duplicates += 1;
+    }
+
+    pub(crate) fn batch(&mut self, events: usize) {
+        self.events += events as u64;
+        self.batches += 1;
+        self.batch_events.observe(events as u64);
+    }
+
+    pub(crate) fn synced(&mut self, took: Duration) {
+        self.append.observe(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
+    }
+}

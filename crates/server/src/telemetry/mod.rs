@@ -1,0 +1,96 @@
+//! Those who look on: durable events are taken in once, on a thread that gives way to the
+//! scheduler, and told to everybody who makes something of them.
+//!
+//! Deliberately absent: anything that the loop waits for. A thread that falls behind reads the
+//! journal, which keeps what it has not seen.
+
+#[expect(dead_code, reason = "told whole, whoever looks on takes what it needs")]
+pub(crate) mod live;
+#[expect(dead_code, reason = "told whole, whoever looks on takes what it needs")]
+pub(crate) mod sighting;
+mod thread;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
+
+use bellwether_core::Entry;
+use bellwether_core::model::Seq;
+use bellwether_journal::Reader;
+
+use crate::metrics::Metrics;
+use live::Live;
+use thread::{News, Onlooker};
+
+/// Entries that may wait for the thread; beyond, it reads the journal instead.
+const ENTRIES_QUEUED_MAX: usize = 100_000;
+
+/// For the loop, which feeds it.
+#[derive(Debug)]
+pub(crate) struct Feed {
+    news: Sender<News>,
+    queued: Arc<AtomicUsize>,
+    reached: Arc<AtomicU64>,
+    thread: std::thread::JoinHandle<()>,
+    behind: bool,
+}
+
+/// Starts after `head`, with the jobs that are alive there.
+pub(crate) fn start(
+    live: Live,
+    head: Seq,
+    journal: Box<dyn Reader>,
+    metrics: Arc<Metrics>,
+) -> std::io::Result<Feed> {
+    let (news, inbox) = channel();
+    let queued = Arc::new(AtomicUsize::new(0));
+    let reached = Arc::new(AtomicU64::new(head.0));
+    let onlooker = Onlooker {
+        live,
+        journal,
+        metrics,
+        news: inbox,
+        queued: queued.clone(),
+        position: head,
+        reached: reached.clone(),
+    };
+    let thread = std::thread::Builder::new().name("telemetry".to_owned()).spawn(move || {
+        crate::priority::give_way();
+        onlooker.run();
+    })?;
+    Ok(Feed { news, queued, reached, thread, behind: false })
+}
+
+impl Feed {
+    /// Never waits.
+    pub(crate) fn push(&mut self, entries: &Arc<Vec<Entry>>) {
+        let queued = self.queued.load(Ordering::Relaxed);
+        if queued > 0 && queued + entries.len() > ENTRIES_QUEUED_MAX {
+            if !std::mem::replace(&mut self.behind, true) {
+                self.send(News::Behind);
+            }
+            return;
+        }
+        self.behind = false;
+        self.queued.fetch_add(entries.len(), Ordering::Relaxed);
+        self.send(News::Entries(entries.clone()));
+    }
+
+    /// How far it has read; the journal must keep what lies behind.
+    pub(crate) fn position(&self) -> Seq {
+        Seq(self.reached.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn close(self) {
+        self.send(News::Close);
+        if self.thread.join().is_err() {
+            tracing::error!("the thread that looks on panicked");
+        }
+    }
+
+    fn send(&self, news: News) {
+        if self.news.send(news).is_err() {
+            tracing::error!("the thread that looks on has stopped");
+        }
+    }
+}

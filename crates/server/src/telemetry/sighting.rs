@@ -1,0 +1,127 @@
+//! What those who watch are told.
+
+use bellwether_core::Decision;
+use bellwether_core::model::{FailureCause, Name, RevokeReason, Seq, Timestamp};
+
+use super::live::{LiveJob, LiveOffer};
+
+#[derive(Debug)]
+pub(crate) enum Sighting<'a> {
+    Submitted {
+        job: &'a LiveJob,
+    },
+    Decided {
+        job: &'a LiveJob,
+        offer: &'a LiveOffer,
+        decision: &'a Decision,
+    },
+    Started {
+        job: &'a LiveJob,
+        offer: &'a LiveOffer,
+    },
+    OfferEnded {
+        job: &'a LiveJob,
+        offer: &'a LiveOffer,
+        end: &'a OfferEnd<'a>,
+        at: Timestamp,
+        seq: Seq,
+    },
+    Retried {
+        job: &'a LiveJob,
+    },
+    Escalated {
+        job: &'a LiveJob,
+    },
+    Ended {
+        job: &'a LiveJob,
+        end: JobEnd,
+        at: Timestamp,
+    },
+    PredictorFailed,
+    BreakerOpened,
+    Drifted {
+        kind: &'a Name,
+    },
+}
+
+#[derive(Debug)]
+pub(crate) enum OfferEnd<'a> {
+    Completed { result_hash: &'a [u8; 32] },
+    Failed { cause: FailureCause, error: &'a str },
+    Revoked { reason: RevokeReason },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum JobEnd {
+    Completed,
+    Failed,
+    DeadLettered,
+    Skipped,
+    Cancelled,
+}
+
+impl JobEnd {
+    pub(crate) const ALL: [JobEnd; 5] = [
+        JobEnd::Completed,
+        JobEnd::Failed,
+        JobEnd::DeadLettered,
+        JobEnd::Skipped,
+        JobEnd::Cancelled,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            JobEnd::Completed => "completed",
+            JobEnd::Failed => "failed",
+            JobEnd::DeadLettered => "dead_lettered",
+            JobEnd::Skipped => "skipped",
+            JobEnd::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl OfferEnd<'_> {
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            OfferEnd::Completed { .. } => "completed",
+            OfferEnd::Failed { .. } => "failed",
+            OfferEnd::Revoked { .. } => "revoked",
+        }
+    }
+
+    /// Why it did not complete.
+    pub(crate) fn cause(&self) -> &'static str {
+        match self {
+            OfferEnd::Completed { .. } => "",
+            OfferEnd::Failed { cause, .. } => cause_name(*cause),
+            OfferEnd::Revoked { reason } => match reason {
+                RevokeReason::HedgeLost => "hedge_lost",
+                RevokeReason::Cancelled => "cancelled",
+                RevokeReason::GivenUp => "given_up",
+                RevokeReason::Unknown => "unknown",
+            },
+        }
+    }
+}
+
+pub(crate) const CAUSES: [FailureCause; 7] = [
+    FailureCause::Failed,
+    FailureCause::TimedOut,
+    FailureCause::Stalled,
+    FailureCause::WorkerLost,
+    FailureCause::Undelivered,
+    FailureCause::Returned,
+    FailureCause::Permanent,
+];
+
+pub(crate) fn cause_name(cause: FailureCause) -> &'static str {
+    match cause {
+        FailureCause::Failed => "failed",
+        FailureCause::TimedOut => "timed_out",
+        FailureCause::Stalled => "stalled",
+        FailureCause::WorkerLost => "worker_lost",
+        FailureCause::Undelivered => "undelivered",
+        FailureCause::Returned => "returned",
+        FailureCause::Permanent => "permanent",
+    }
+}

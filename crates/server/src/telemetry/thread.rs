@@ -1,0 +1,96 @@
+//! The thread that looks on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use bellwether_core::Entry;
+use bellwether_core::model::Seq;
+use bellwether_journal::{ReadError, Reader};
+
+use super::live::Live;
+use crate::metrics::Metrics;
+
+/// After the journal could not be read.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub(super) enum News {
+    Entries(Arc<Vec<Entry>>),
+    /// Entries were left out: read them from the journal.
+    Behind,
+    Close,
+}
+
+pub(super) struct Onlooker {
+    pub(super) live: Live,
+    pub(super) journal: Box<dyn Reader>,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) news: Receiver<News>,
+    /// Entries in the channel.
+    pub(super) queued: Arc<AtomicUsize>,
+    pub(super) position: Seq,
+    /// The same, for others to see.
+    pub(super) reached: Arc<AtomicU64>,
+}
+
+impl Onlooker {
+    pub(super) fn run(mut self) {
+        while let Ok(news) = self.news.recv() {
+            match news {
+                News::Entries(entries) => {
+                    self.queued.fetch_sub(entries.len(), Ordering::Relaxed);
+                    if entries.first().is_some_and(|first| first.seq > self.position.next()) {
+                        self.catch_up();
+                    }
+                    self.take(&entries);
+                }
+                News::Behind => self.catch_up(),
+                News::Close => return,
+            }
+        }
+    }
+
+    /// Takes in what is new of these.
+    fn take(&mut self, entries: &[Entry]) {
+        let mut observing = self.metrics.observing();
+        for entry in entries.iter().filter(|entry| entry.seq > self.position) {
+            self.live.see(entry, &mut |sighting| observing.see(sighting));
+        }
+        if let Some(last) = entries.last() {
+            self.position = self.position.max(last.seq);
+        }
+        observing.reached(self.position);
+        self.reached.store(self.position.0, Ordering::Relaxed);
+    }
+
+    /// Reads what the journal has and this has not. The journal keeps it, so this ends well.
+    fn catch_up(&mut self) {
+        while let Err(error) = self.read_on() {
+            tracing::warn!(%error, "telemetry could not read the journal; it tries again");
+            std::thread::sleep(RETRY_INTERVAL);
+        }
+    }
+
+    fn read_on(&mut self) -> Result<(), ReadError> {
+        loop {
+            let mut read = Vec::new();
+            for record in self.journal.read(self.position.next())? {
+                read.push(record?);
+                if read.len() >= RECORDS_AT_A_TIME {
+                    break;
+                }
+            }
+            if read.is_empty() {
+                return Ok(());
+            }
+            for record in &read {
+                self.take(&record.entries);
+            }
+        }
+    }
+}
+
+/// The journal's reader is borrowed while it reads, so it is read in pieces.
+const RECORDS_AT_A_TIME: usize = 16;
