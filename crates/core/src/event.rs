@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use crate::model::config::Weights;
 use crate::model::{
     Config, FailureCause, Heartbeat, JobNo, JobSpec, Micros, Name, Priority, RevokeReason, RunId,
     RunNo, Seq, Strategy, Timestamp, Token, WorkerNo, WorkerSpec,
@@ -204,12 +205,37 @@ pub struct Decision {
     /// The best of the others, best first.
     pub losers: Vec<Loser>,
     pub shadow: Option<Shadow>,
+    /// What the scores are made of; journals of before it was kept have none.
+    pub basis: Option<Basis>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Basis {
+    pub weights: Weights,
+    /// Of the chosen worker.
+    pub terms: Terms,
+    /// The job's priority as a term: the same for every worker.
+    pub priority: Score,
+    /// Finished jobs behind the predicted duration.
+    pub samples: u32,
+    /// Workers that were compared.
+    pub candidates: u32,
+}
+
+/// What a score is made of besides the job's priority: each from 0 to 1, before its weight.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Terms {
+    pub wait: Score,
+    pub load: Score,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loser {
     pub worker: WorkerNo,
     pub score: Score,
+    /// When it would have been done; nothing in journals of before it was kept.
+    pub finish: Micros,
+    pub terms: Terms,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,5 +1,7 @@
 //! Recomputing recorded decisions from the state before them.
 
+use std::fmt::Debug;
+
 use crate::engine::Engine;
 use crate::event::{Decision, Entry, Event};
 use crate::model::{JobNo, Seq, WorkerNo};
@@ -14,6 +16,7 @@ pub struct Mismatch {
     pub seq: Seq,
     pub job: JobNo,
     pub worker: WorkerNo,
+    /// What the state before it leads to.
     pub recomputed: String,
 }
 
@@ -33,10 +36,10 @@ impl Engine {
                 if (found_job, found_worker) != (*job, *worker) {
                     return Err(mismatch(format!("job {found_job} on worker {found_worker}")));
                 }
-                if *found_decision != **decision {
-                    return Err(mismatch("the same worker for other reasons".to_owned()));
+                match difference(decision, *found_decision) {
+                    Some(difference) => Err(mismatch(difference)),
+                    None => Ok(()),
                 }
-                Ok(())
             }
             Err(why) => Err(mismatch(why)),
         }
@@ -72,3 +75,36 @@ impl Engine {
 }
 
 type Found = (JobNo, WorkerNo, Box<Decision>);
+
+/// What was recorded otherwise than it is now found; none if nothing was.
+fn difference(recorded: &Decision, mut found: Decision) -> Option<String> {
+    if recorded.basis.is_none() {
+        // Written before it was kept what scores are made of.
+        found.basis = None;
+        for loser in &mut found.losers {
+            (loser.finish, loser.terms) = Default::default();
+        }
+    }
+    if *recorded == found {
+        return None;
+    }
+    let mut fields = Vec::new();
+    let mut compare = |name: &str, recorded: &dyn Debug, found: &dyn Debug| {
+        let (recorded, found) = (format!("{recorded:?}"), format!("{found:?}"));
+        if recorded != found {
+            fields.push(format!("{name} {found}, not {recorded}"));
+        }
+    };
+    compare("strategy", &recorded.strategy, &found.strategy);
+    compare("fallback", &recorded.fallback, &found.fallback);
+    compare("score", &recorded.score, &found.score);
+    compare("predicted_wait", &recorded.predicted_wait, &found.predicted_wait);
+    compare("predicted_duration", &recorded.predicted_duration, &found.predicted_duration);
+    compare("confidence_percent", &recorded.confidence_percent, &found.confidence_percent);
+    compare("load_model", &recorded.load_model, &found.load_model);
+    compare("reason", &recorded.reason, &found.reason);
+    compare("losers", &recorded.losers, &found.losers);
+    compare("shadow", &recorded.shadow, &found.shadow);
+    compare("basis", &recorded.basis, &found.basis);
+    Some(format!("the same worker, with {}", fields.join("; ")))
+}

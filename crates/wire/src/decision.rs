@@ -1,6 +1,7 @@
 //! Decisions, with their reasons.
 
-use bellwether_core::event::{Loser, Score, Shadow};
+use bellwether_core::event::{Basis, Loser, Score, Shadow, Terms};
+use bellwether_core::model::config::Weights;
 use bellwether_core::model::limits::LABELS_MAX;
 use bellwether_core::model::{Micros, Strategy, WorkerNo};
 use bellwether_core::{Decision, Reason};
@@ -19,18 +20,58 @@ pub fn decision_to_wire(decision: &Decision) -> v1::Decision {
         confidence_percent: u32::from(decision.confidence_percent),
         load_model: decision.load_model,
         reason: Some(reason_to_wire(decision.reason)),
-        losers: decision
-            .losers
-            .iter()
-            .map(|loser| v1::Loser { worker: loser.worker.0, score: loser.score.0 })
-            .collect(),
+        losers: decision.losers.iter().map(loser_to_wire).collect(),
         shadow: decision.shadow.map(|shadow| v1::Shadow {
             worker: shadow.worker.0,
             predicted_finish: shadow.predicted_finish.0,
             live_finish: shadow.live_finish.0,
             round_robin_finish: shadow.round_robin_finish.0,
         }),
+        basis: decision.basis.as_ref().map(basis_to_wire),
     }
+}
+
+fn loser_to_wire(loser: &Loser) -> v1::Loser {
+    v1::Loser {
+        worker: loser.worker.0,
+        score: loser.score.0,
+        finish: loser.finish.0,
+        wait: share(loser.terms.wait),
+        load: share(loser.terms.load),
+    }
+}
+
+fn basis_to_wire(basis: &Basis) -> v1::Basis {
+    let Weights { wait, load, priority } = basis.weights;
+    v1::Basis {
+        weights: Some(v1::Weights { wait, load, priority }),
+        wait: share(basis.terms.wait),
+        load: share(basis.terms.load),
+        priority: share(basis.priority),
+        samples: basis.samples,
+        candidates: basis.candidates,
+    }
+}
+
+/// A term is from 0 to a million; what is not fits no term.
+pub fn share(term: Score) -> u32 {
+    u32::try_from(term.0).unwrap_or(0)
+}
+
+fn basis_from_wire(wire: &v1::Basis) -> Result<Basis, Malformed> {
+    let weights = wire.weights.ok_or_else(|| Malformed::missing("basis.weights"))?;
+    let v1::Weights { wait, load, priority } = weights;
+    Ok(Basis {
+        weights: Weights { wait, load, priority },
+        terms: terms(wire.wait, wire.load),
+        priority: Score(i64::from(wire.priority)),
+        samples: wire.samples,
+        candidates: wire.candidates,
+    })
+}
+
+fn terms(wait: u32, load: u32) -> Terms {
+    Terms { wait: Score(i64::from(wait)), load: Score(i64::from(load)) }
 }
 
 pub fn decision_from_wire(wire: &v1::Decision) -> Result<Decision, Malformed> {
@@ -51,7 +92,12 @@ pub fn decision_from_wire(wire: &v1::Decision) -> Result<Decision, Malformed> {
         losers: wire
             .losers
             .iter()
-            .map(|loser| Loser { worker: WorkerNo(loser.worker), score: Score(loser.score) })
+            .map(|loser| Loser {
+                worker: WorkerNo(loser.worker),
+                score: Score(loser.score),
+                finish: Micros(loser.finish),
+                terms: terms(loser.wait, loser.load),
+            })
             .collect(),
         shadow: wire.shadow.as_ref().map(|shadow| Shadow {
             worker: WorkerNo(shadow.worker),
@@ -59,6 +105,7 @@ pub fn decision_from_wire(wire: &v1::Decision) -> Result<Decision, Malformed> {
             live_finish: Micros(shadow.live_finish),
             round_robin_finish: Micros(shadow.round_robin_finish),
         }),
+        basis: wire.basis.as_ref().map(basis_from_wire).transpose()?,
     })
 }
 

@@ -10,6 +10,7 @@ mod retention;
 
 use crate::event::{Entry, Event};
 use crate::model::{FailureCause, Phase};
+use crate::place::shadow::ShadowTotals;
 use crate::state::{JobState, State};
 
 impl State {
@@ -110,6 +111,10 @@ impl State {
                 self.index.dirty = true;
             }
             Event::Configured { version, config } => {
+                if self.config.shadow != config.shadow {
+                    // What another policy would have done says nothing of this one.
+                    self.shadow = ShadowTotals::default();
+                }
                 self.config = (**config).clone();
                 self.config_version = *version;
                 self.statistics.set_defaults(config);

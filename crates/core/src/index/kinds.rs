@@ -186,36 +186,37 @@ impl KindKey {
 
     /// The first thing that it does not have.
     pub(crate) fn lacks(&self, wanted: &Requirements) -> Option<Lack> {
-        if let Target::Role(role) = &wanted.target
-            && self.roles.binary_search(role).is_err()
-        {
-            return Some(Lack::Role(role.clone()));
-        }
+        self.lacking(wanted).next()
+    }
+
+    /// Everything that it does not have, the hardest to come by first.
+    pub(crate) fn lacking<'a>(&'a self, wanted: &'a Requirements) -> impl Iterator<Item = Lack> {
+        let role = match &wanted.target {
+            Target::Role(role) => Some(role),
+            Target::Any | Target::Receiver(_) => None,
+        };
+        let role = role.filter(|role| self.roles.binary_search(role).is_err());
         let missing = |name: &&Name| self.capabilities.binary_search(name).is_err();
-        if let Some(capability) = wanted.capabilities.iter().find(missing) {
-            return Some(Lack::Capability(capability.clone()));
-        }
-        if let Some(model) = &wanted.model
-            && !self.loads_models
-            && self.models.binary_search(model).is_err()
-        {
-            return Some(Lack::Model(model.clone()));
-        }
-        if self.resources.cpu != 0 && wanted.resources.cpu > self.resources.cpu {
-            return Some(Lack::Cpu { wanted: wanted.resources.cpu, has: self.resources.cpu });
-        }
-        if self.resources.memory != 0 && wanted.resources.memory > self.resources.memory {
-            let (wanted, has) = (wanted.resources.memory, self.resources.memory);
-            return Some(Lack::Memory { wanted, has });
-        }
-        None
+        let capabilities = wanted.capabilities.iter().filter(missing);
+        let cold = |model: &&Name| !self.loads_models && self.models.binary_search(model).is_err();
+        let model = wanted.model.as_ref().filter(cold);
+        let (has, wants) = (self.resources, wanted.resources);
+        let cpu = (has.cpu != 0 && wants.cpu > has.cpu)
+            .then_some(Lack::Cpu { wanted: wants.cpu, has: has.cpu });
+        let memory = (has.memory != 0 && wants.memory > has.memory)
+            .then_some(Lack::Memory { wanted: wants.memory, has: has.memory });
+        let role = role.into_iter().map(|role| Lack::Role(role.clone()));
+        let model = model.into_iter().map(|model| Lack::Model(model.clone()));
+        role.chain(capabilities.map(|name| Lack::Capability(name.clone())))
+            .chain(model)
+            .chain(cpu)
+            .chain(memory)
     }
 }
 
 /// What keeps a worker from ever running a job.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lack {
-    Receiver(Name),
     Role(Name),
     Capability(Name),
     Model(Name),
@@ -226,7 +227,6 @@ pub enum Lack {
 impl std::fmt::Display for Lack {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Lack::Receiver(id) => write!(f, "it is not the receiver {id}"),
             Lack::Role(role) => write!(f, "it lacks the role {role}"),
             Lack::Capability(capability) => write!(f, "it lacks the capability {capability}"),
             Lack::Model(model) => write!(f, "it does not have the model {model} and loads none"),

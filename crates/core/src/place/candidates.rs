@@ -4,8 +4,8 @@ use smallvec::SmallVec;
 
 use super::availability::{decayed, load_permille};
 use super::predictor::{Prediction, Predictor, PredictorError};
-use super::score::score;
-use crate::event::Score;
+use super::score::{priority_term, terms, weighted};
+use crate::event::{Score, Terms};
 use crate::model::{JobNo, Micros, Priority, Target, Timestamp, WorkerNo};
 use crate::state::{Job, State, Worker};
 
@@ -24,6 +24,8 @@ pub(crate) struct Candidate {
     pub(crate) cold: bool,
     pub(crate) load_permille: u32,
     pub(crate) busy: Micros,
+    pub(crate) samples: u32,
+    pub(crate) terms: Terms,
     pub(crate) score: Score,
 }
 
@@ -39,6 +41,7 @@ pub(crate) struct Outlook {
     pub(crate) kind: u32,
     pub(crate) duration: Micros,
     confidence_percent: u8,
+    samples: u32,
     cold: bool,
 }
 
@@ -85,18 +88,13 @@ impl State {
     pub(crate) fn score_all(&self, job: &Job, found: &mut Candidates) {
         let (soonest, priority) = (found.soonest(), job.priority());
         for candidate in &mut found.list {
-            candidate.score = self.score(candidate, soonest, priority);
+            self.score(candidate, soonest, priority);
         }
     }
 
-    pub(crate) fn score(
-        &self,
-        candidate: &Candidate,
-        soonest: Micros,
-        priority: Priority,
-    ) -> Score {
-        let (finish, load) = (candidate.finish(), candidate.load_permille);
-        score(self.config.weights, finish, soonest, load, priority)
+    pub(crate) fn score(&self, candidate: &mut Candidate, soonest: Micros, priority: Priority) {
+        candidate.terms = terms(candidate.finish(), soonest, candidate.load_permille);
+        candidate.score = weighted(self.config.weights, candidate.terms, priority_term(priority));
     }
 
     fn receiver_candidate(
@@ -186,6 +184,8 @@ impl State {
             cold: outlook.cold,
             load_permille: load_permille(worker, wanted.now, gone_after),
             busy: worker.busy,
+            samples: outlook.samples,
+            terms: Terms::default(),
             score: Score::default(),
         }
     }
@@ -218,6 +218,7 @@ impl State {
             kind,
             duration: prediction.estimate + loading,
             confidence_percent: prediction.confidence_percent,
+            samples: prediction.samples,
             cold,
         })
     }

@@ -7,7 +7,8 @@ use smallvec::SmallVec;
 
 use super::candidates::{Candidate, Candidates, Wanted};
 use super::predictor::PredictorError;
-use crate::event::{Decision, Loser, Reason, Shadow};
+use super::score::priority_term;
+use crate::event::{Basis, Decision, Loser, Reason, Shadow};
 use crate::model::limits::LOSERS_MAX;
 use crate::model::{Strategy, Timestamp, WorkerNo};
 use crate::state::State;
@@ -74,7 +75,8 @@ impl State {
         }
         let (mut chosen, reason) = self.pick(strategy, wanted, &found)?;
         // Those who take turns are not among the candidates that were scored.
-        chosen.score = self.score(&chosen, found.soonest(), wanted.job.priority());
+        let priority = wanted.job.priority();
+        self.score(&mut chosen, found.soonest(), priority);
         let decision = Decision {
             strategy,
             fallback,
@@ -90,6 +92,13 @@ impl State {
             },
             losers: self.losers(&found, chosen.worker),
             shadow: self.shadow_choice(wanted, &found, &chosen)?,
+            basis: Some(Basis {
+                weights: self.config.weights,
+                terms: chosen.terms,
+                priority: priority_term(priority),
+                samples: chosen.samples,
+                candidates: u32::try_from(found.list.len()).unwrap_or(u32::MAX),
+            }),
         };
         Ok(Choice::Worker { worker: chosen.worker, decision: Box::new(decision) })
     }
@@ -292,7 +301,13 @@ impl State {
             found.list.iter().filter(|c| c.worker != chosen).collect();
         others.sort_unstable_by(|a, b| self.by_score(a, b));
         others.truncate(LOSERS_MAX);
-        others.iter().map(|c| Loser { worker: c.worker, score: c.score }).collect()
+        let loser = |c: &&Candidate| Loser {
+            worker: c.worker,
+            score: c.score,
+            finish: c.finish(),
+            terms: c.terms,
+        };
+        others.iter().map(loser).collect()
     }
 
     /// Best first: score, then warm before cold, least accumulated busy time, and the id.

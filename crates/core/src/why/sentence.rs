@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use super::{AHEAD_MAX, Because, Place, Placement, Why};
+use super::{AHEAD_MAX, Because, Placement, Short, Why};
 use crate::event::DeadReason;
 use crate::index::kinds::Lack;
-use crate::model::{FailureCause, Micros, Timestamp, WorkerId};
+use crate::model::{FailureCause, Micros, WorkerId};
 use crate::state::JobState;
 
 /// Names that a sentence lists; the others are counted.
@@ -37,8 +37,8 @@ impl fmt::Display for Why {
             Because::NoReceiver { receiver } => {
                 write!(f, "job {job} may run on worker {receiver} alone, which is not registered")
             }
-            Because::Impossible { workers, nearest, lack } => {
-                impossible(f, job, *workers, nearest, lack)
+            Because::Impossible { workers, nearest, lacks } => {
+                impossible(f, job, *workers, nearest, lacks)
             }
             Because::Unavailable { draining, overloaded, unreachable } => {
                 let groups = [
@@ -58,10 +58,10 @@ impl fmt::Display for Why {
                     .collect();
                 write!(f, "job {job} waits because {}", groups.join(" and "))
             }
-            Because::Busy { workers, short_of, place } => {
-                self.busy(f, *workers, short_of.as_ref(), place)
+            Because::Busy { workers, nearest, short, .. } => {
+                self.busy(f, *workers, nearest, *short)
             }
-            Because::Held { faster, until } => write!(
+            Because::Held { faster, until, .. } => write!(
                 f,
                 "job {job} waits for worker {faster}, which is busy for about {} but would finish it sooner than any free worker",
                 until.since(self.now)
@@ -118,8 +118,8 @@ impl Why {
         &self,
         f: &mut fmt::Formatter<'_>,
         workers: usize,
-        short_of: Option<&WorkerId>,
-        place: &Place,
+        nearest: &WorkerId,
+        short: Short,
     ) -> fmt::Result {
         match workers {
             1 => {
@@ -131,26 +131,28 @@ impl Why {
                 self.job
             )?,
         }
-        if let Some(worker) = short_of {
-            write!(f, " (worker {worker} has a slot but too little cpu or memory left)")?;
+        match short {
+            Short::Slots { .. } => {}
+            Short::Queue { .. } => write!(f, " ({nearest} comes nearest, but {short})")?,
+            Short::Cpu { .. } | Short::Memory { .. } => {
+                write!(f, " ({nearest} has a slot, but {short})")?;
+            }
         }
-        match place.ahead {
-            0 => write!(f, "; it is next")?,
-            1 => write!(f, "; 1 job goes first")?,
-            AHEAD_MAX.. => write!(f, "; {AHEAD_MAX} jobs or more go first")?,
-            n => write!(f, "; {n} jobs go first")?,
+        if let Some(place) = self.place {
+            match place.ahead {
+                0 => write!(f, "; it is next")?,
+                1 => write!(f, "; 1 job goes first")?,
+                AHEAD_MAX.. => write!(f, "; {AHEAD_MAX} jobs or more go first")?,
+                n => write!(f, "; {n} jobs go first")?,
+            }
+            if place.ahead > place.ahead_in_class && place.ahead_in_class > 0 {
+                write!(f, ", {} of its own kind", place.ahead_in_class)?;
+            }
         }
-        if place.ahead > place.ahead_in_class && place.ahead_in_class > 0 {
-            write!(f, ", {} of its own kind", place.ahead_in_class)?;
-        }
-        match place.expected_start {
-            Some(at) => write!(f, ", expected to start in about {}", self.span_to(at)),
+        match self.expected_start {
+            Some(at) => write!(f, ", expected to start in about {}", at.since(self.now)),
             None => Ok(()),
         }
-    }
-
-    fn span_to(&self, at: Timestamp) -> Micros {
-        at.since(self.now)
     }
 
     fn placed(&self, placement: &Placement) -> String {
@@ -171,15 +173,19 @@ fn impossible(
     job: &crate::model::JobId,
     workers: usize,
     nearest: &WorkerId,
-    lack: &Lack,
+    lacks: &[Lack],
 ) -> fmt::Result {
     match workers {
-        1 => write!(f, "no present worker can run job {job}: worker {nearest} falls short, {lack}"),
+        1 => write!(f, "no present worker can run job {job}: worker {nearest} falls short, ")?,
         n => write!(
             f,
-            "no present worker can run job {job}: of {n}, worker {nearest} comes nearest, but {lack}"
-        ),
+            "no present worker can run job {job}: of {n}, worker {nearest} comes nearest, but "
+        )?,
     }
+    let more = lacks.len().saturating_sub(LISTED_MAX);
+    let lacks: Vec<String> = lacks.iter().take(LISTED_MAX).map(Lack::to_string).collect();
+    f.write_str(&lacks.join(" and "))?;
+    if more > 0 { write!(f, " and {more} things more") } else { Ok(()) }
 }
 
 fn listed(names: impl ExactSizeIterator<Item = String>) -> String {

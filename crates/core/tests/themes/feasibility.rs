@@ -91,7 +91,7 @@ fn free_cpu_and_memory_are_needed_not_only_a_slot() {
         ",
         expect![[r#"
             assign a w1 | assign c w1
-            job b waits because the one worker that can run it is busy (worker w1 has a slot but too little cpu or memory left); it is next, expected to start in about 4.9 s
+            job b waits because the one worker that can run it is busy (w1 has a slot, but 400 millicores are free of the 600 required); it is next, expected to start in about 4.9 s
             complete a w1 | assign b w1 | complete c w1 | assign d w1
         "#]],
     );
@@ -191,7 +191,7 @@ fn a_worker_with_a_long_queue_of_its_own_gets_no_more() {
         expect![[r#"
             configure v1
             report w1 load=0 queue=3
-            job a waits because the one worker that can run it is busy; it is next
+            job a waits because the one worker that can run it is busy (w1 comes nearest, but 3 jobs wait in its own queue, of 3 allowed); it is next
             report w1 load=0 queue=2 | assign a w1
         "#]],
     );

@@ -7,7 +7,7 @@ use bellwether_core::model::{
 };
 use bellwether_core::{Decision, Entry, Event, Reason};
 use bellwether_wire::Mirror;
-use bellwether_wire::decision::reason_to_wire;
+use bellwether_wire::decision::{reason_to_wire, share};
 use bellwether_wire::event::{RECORD_VERSION, event_to_wire};
 
 use super::writer::Writer;
@@ -180,6 +180,9 @@ fn encode_decision(buffer: &mut Vec<u8>, decision: &Decision) {
         buffer.message(9, 0, |b| {
             b.uint(1, u64::from(loser.worker.0));
             b.sint(2, loser.score.0);
+            b.uint(3, loser.finish.0);
+            b.uint(4, u64::from(share(loser.terms.wait)));
+            b.uint(5, u64::from(share(loser.terms.load)));
         });
     }
     if let Some(shadow) = &decision.shadow {
@@ -188,6 +191,20 @@ fn encode_decision(buffer: &mut Vec<u8>, decision: &Decision) {
             b.uint(2, shadow.predicted_finish.0);
             b.uint(3, shadow.live_finish.0);
             b.uint(4, shadow.round_robin_finish.0);
+        });
+    }
+    if let Some(basis) = &decision.basis {
+        buffer.message(11, 0, |b| {
+            b.message(1, 0, |b| {
+                b.uint(1, u64::from(basis.weights.wait));
+                b.uint(2, u64::from(basis.weights.load));
+                b.uint(3, u64::from(basis.weights.priority));
+            });
+            b.uint(2, u64::from(share(basis.terms.wait)));
+            b.uint(3, u64::from(share(basis.terms.load)));
+            b.uint(4, u64::from(share(basis.priority)));
+            b.uint(5, u64::from(basis.samples));
+            b.uint(6, u64::from(basis.candidates));
         });
     }
 }

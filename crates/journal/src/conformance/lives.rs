@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use bellwether_core::event::{Loser, Score};
+use bellwether_core::event::{Basis, Loser, Score, Terms};
+use bellwether_core::model::config::Weights;
 use bellwether_core::model::{
     Guarantee, JobNo, JobSpec, Micros, Name, OnFailure, Priority, Requirements, Resources, Seq,
     Strategy, Target, Timestamp, Token, WorkerNo,
@@ -79,7 +80,8 @@ fn spec(job: JobNo, requirements: &Arc<Requirements>) -> JobSpec {
 }
 
 fn decision() -> Decision {
-    let loser = Loser { worker: WorkerNo(3), score: Score(712_345) };
+    let terms = Terms { wait: Score(712_345), load: Score(500_000) };
+    let loser = Loser { worker: WorkerNo(3), score: Score(712_345), finish: Micros(7_654), terms };
     Decision {
         strategy: Strategy::Predictive,
         fallback: false,
@@ -91,5 +93,12 @@ fn decision() -> Decision {
         reason: Reason::PredictedBest,
         losers: vec![loser, loser, loser],
         shadow: None,
+        basis: Some(Basis {
+            weights: Weights { wait: 400, load: 400, priority: 200 },
+            terms,
+            priority: Score(500_000),
+            samples: 1_234,
+            candidates: 4,
+        }),
     }
 }

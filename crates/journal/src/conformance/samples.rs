@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use bellwether_core::event::{DeadReason, Loser, RunHeader, Score, Shadow};
+use bellwether_core::event::{Basis, DeadReason, Loser, RunHeader, Score, Shadow, Terms};
+use bellwether_core::model::config::Weights;
 use bellwether_core::model::{
     Config, Escalation, FailureCause, Guarantee, Heartbeat, JobNo, JobSpec, Micros, Name,
     OnFailure, Priority, Requirements, Resources, RevokeReason, RunNo, Seq, Strategy, Target,
@@ -215,6 +216,8 @@ impl Samples {
                 .map(|_| Loser {
                     worker: WorkerNo(self.below(100) as u32),
                     score: Score(-(self.below(1_000_000) as i64)),
+                    finish: Micros(self.number()),
+                    terms: self.terms(),
                 })
                 .collect(),
             shadow: self.chance().then(|| Shadow {
@@ -223,7 +226,19 @@ impl Samples {
                 live_finish: Micros(self.number()),
                 round_robin_finish: Micros(self.number()),
             }),
+            basis: self.chance().then(|| Basis {
+                weights: Weights { wait: self.below(1_000) as u32, load: 400, priority: 0 },
+                terms: self.terms(),
+                priority: Score(self.below(1_000_001) as i64),
+                samples: self.below(100) as u32,
+                candidates: self.below(4) as u32,
+            }),
         }
+    }
+
+    fn terms(&mut self) -> Terms {
+        let mut term = || Score(self.below(1_000_001) as i64);
+        Terms { wait: term(), load: term() }
     }
 
     fn config(&mut self) -> Config {
