@@ -9,6 +9,7 @@ mod clock;
 pub mod config;
 mod descriptors;
 mod desk;
+mod explain;
 pub mod fatal;
 mod grpc;
 mod history;

@@ -20,6 +20,7 @@ use tonic_health::ServingStatus;
 
 use crate::config::{JournalKind, Limits, ServerConfig};
 use crate::desk::{Desk, JobIds};
+use crate::explain::Refusals;
 use crate::grpc::{SchedulerService, WorkerLinkService};
 use crate::history::History;
 use crate::http::{self, HttpState};
@@ -242,5 +243,5 @@ fn start_loop(config: &ServerConfig) -> Result<(Desk, Option<Arc<Metrics>>), Sta
         .name("scheduler".to_owned())
         .spawn(move || running.run())
         .map_err(StartError::Thread)?;
-    Ok((Desk { handle, ids, registry, history }, metrics))
+    Ok((Desk { handle, ids, registry, history, refusals: Refusals::default() }, metrics))
 }

@@ -17,6 +17,7 @@ pub mod malformed;
 pub mod mirror;
 pub mod rejection;
 pub mod submission;
+pub mod words;
 pub mod worker;
 
 pub use malformed::{Malformed, Problem};

@@ -86,6 +86,10 @@ impl Kinds {
         }
     }
 
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Kind> {
+        self.slots.iter().flatten()
+    }
+
     pub(crate) fn get(&self, kind: u32) -> &Kind {
         self.slots[kind as usize].as_ref().expect("workers name kinds that exist")
     }

@@ -19,6 +19,7 @@ pub(crate) use job_view::{ended_view, state_to_wire, worker_views};
 pub(crate) use submit::{JobIds, Pending, Submitted};
 pub(crate) use unanswered::{Refused, Unanswered};
 
+use crate::explain::Refusals;
 use crate::history::History;
 use crate::registry::Registry;
 use crate::scheduler::Handle;
@@ -29,4 +30,5 @@ pub(crate) struct Desk {
     pub(crate) ids: JobIds,
     pub(crate) registry: Registry,
     pub(crate) history: History,
+    pub(crate) refusals: Refusals,
 }

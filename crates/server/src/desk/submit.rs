@@ -12,6 +12,8 @@ use tokio::sync::oneshot;
 
 use super::Desk;
 use super::unanswered::Refused;
+use crate::clock;
+use crate::explain::Refusals;
 use crate::scheduler::{Taken, Unavailable};
 
 /// Gives ids to jobs that have none.
@@ -42,6 +44,8 @@ pub(crate) type Submitted = Result<v1::Accepted, Refused>;
 pub(crate) struct Pending {
     /// For each in order: why it could not be read, or what to answer with.
     read: Vec<Result<Readable, Malformed>>,
+    /// The ids that each was given, for the case that it is refused.
+    given: Vec<Vec<String>>,
     taken: oneshot::Receiver<Result<Vec<Taken>, Unavailable>>,
 }
 
@@ -66,6 +70,7 @@ impl Desk {
     ) -> Result<Pending, Unavailable> {
         let mut submissions = Vec::with_capacity(wire.len());
         let mut read = Vec::with_capacity(wire.len());
+        let given = wire.iter().map(Refusals::ids).collect();
         for submission in wire {
             let submission = submission_from_wire(submission, &mut || self.ids.generate());
             read.push(submission.map(|submission| {
@@ -77,7 +82,7 @@ impl Desk {
             }));
         }
         let taken = self.handle.send_submissions(submissions).await?;
-        Ok(Pending { read, taken })
+        Ok(Pending { read, given, taken })
     }
 
     /// Tries again with what the registry knows of dependencies that the core has forgotten. None
@@ -107,8 +112,8 @@ impl Pending {
         let taken = self.taken.await.unwrap_or(Err(Unavailable::ShuttingDown));
         let mut taken = taken?.into_iter();
         let mut results = Vec::with_capacity(self.read.len());
-        for read in self.read {
-            results.push(match read {
+        for (read, given) in self.read.into_iter().zip(self.given) {
+            let result = match read {
                 Err(why) => Err(Refused::Malformed(why)),
                 Ok(Readable { ids, again }) => {
                     let mut taken = taken.next().expect("the loop answers every submission");
@@ -120,7 +125,11 @@ impl Pending {
                     }
                     submitted(ids, taken)
                 }
-            });
+            };
+            if let Err(why) = &result {
+                desk.refusals.note(given, v1::Rejection::from(why), clock::now());
+            }
+            results.push(result);
         }
         Ok(results)
     }

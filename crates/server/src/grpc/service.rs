@@ -196,6 +196,38 @@ impl Scheduler for SchedulerService {
         }
     }
 
+    async fn explain(
+        &self,
+        request: Request<v1::ExplainRequest>,
+    ) -> Result<Response<v1::Explanation>, Status> {
+        let v1::ExplainRequest { id, position } = request.into_inner();
+        let explained = self.desk.explain(id, Seq(position)).await;
+        explained.map(Response::new).map_err(unanswered)
+    }
+
+    async fn list_decisions(
+        &self,
+        request: Request<v1::ListDecisionsRequest>,
+    ) -> Result<Response<v1::ListDecisionsResponse>, Status> {
+        let decisions = self.desk.decisions(request.into_inner()).await;
+        decisions.map(Response::new).map_err(unanswered)
+    }
+
+    async fn predictions(
+        &self,
+        request: Request<v1::PredictionsRequest>,
+    ) -> Result<Response<v1::PredictionsResponse>, Status> {
+        let predictions = self.desk.predictions(request.into_inner().r#type).await;
+        predictions.map(Response::new).map_err(unanswered)
+    }
+
+    async fn shadow_report(
+        &self,
+        _request: Request<v1::ShadowReportRequest>,
+    ) -> Result<Response<v1::ShadowReportResponse>, Status> {
+        self.desk.shadow_report().await.map(Response::new).map_err(unanswered)
+    }
+
     async fn snapshot(
         &self,
         _request: Request<v1::SnapshotRequest>,

@@ -137,8 +137,8 @@ impl Projection {
             Event::AttemptFailed { job, token, cause, error } => {
                 self.change(*job, seq, |row| row.attempt_failed(*token, *cause, error, at))?;
             }
-            Event::Revoked { job, token, .. } => {
-                self.change(*job, seq, |row| row.attempt_ended(*token, "revoked", at))?;
+            Event::Revoked { job, token, reason } => {
+                self.change(*job, seq, |row| row.attempt_revoked(*token, *reason, at))?;
             }
             Event::Retried { job, not_before } => {
                 let waits = *not_before > at;

@@ -69,18 +69,19 @@ pub(crate) struct JobNames {
     pub(crate) id: String,
     pub(crate) run_id: String,
     pub(crate) node: String,
+    pub(crate) kind: String,
 }
 
 pub(super) fn job_names(connection: &Connection, no: JobNo) -> Result<JobNames, QueryError> {
     let mut statement = connection.prepare_cached(
-        "SELECT id, run_id, coalesce(jobs.spec, specs.spec) FROM jobs LEFT JOIN specs USING (no) \
+        "SELECT id, run_id, coalesce(jobs.spec, specs.spec), kind FROM jobs LEFT JOIN specs USING (no) \
          WHERE no = ?1",
     )?;
     let found = statement.query_row([signed(no.0)], |row| {
         let spec: v1::JobSpec = decode(row.get_ref(2)?.as_blob()?)?;
         let id: String = row.get(0)?;
         let node = if spec.node.is_empty() { id.clone() } else { spec.node };
-        Ok(JobNames { id, run_id: row.get(1)?, node })
+        Ok(JobNames { id, run_id: row.get(1)?, node, kind: row.get(3)? })
     });
     Ok(found.optional()?.unwrap_or_default())
 }

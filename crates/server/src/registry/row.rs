@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use bellwether_core::model::{FailureCause, JobNo, JobSpec, RunId, Seq, Timestamp, Token};
+use bellwether_core::model::{
+    FailureCause, JobNo, JobSpec, RevokeReason, RunId, Seq, Timestamp, Token,
+};
 use bellwether_wire::{Mirror as _, v1};
 
 /// A job that nothing has happened to yet: small, because there may be a great many.
@@ -105,6 +107,13 @@ impl Row {
         let active = |attempt: &v1::AttemptView| attempt.ended_at == 0;
         if !self.job.attempts.iter().any(active) {
             self.job.set_state(v1::JobState::Ready);
+        }
+    }
+
+    pub(super) fn attempt_revoked(&mut self, token: Token, reason: RevokeReason, at: Timestamp) {
+        self.attempt_ended(token, "revoked", at);
+        if let Some(attempt) = self.attempt(token) {
+            attempt.revoked = reason.to_wire();
         }
     }
 

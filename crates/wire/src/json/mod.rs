@@ -5,6 +5,7 @@
 
 pub mod cloud_event;
 pub mod event;
+pub mod explain;
 mod field;
 pub mod job;
 pub mod run;

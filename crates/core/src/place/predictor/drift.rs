@@ -49,6 +49,16 @@ impl Accuracy {
         percent(self.recent)
     }
 
+    /// The same over many jobs.
+    pub fn usual_error_percent(&self) -> u32 {
+        percent(self.usual)
+    }
+
+    /// The recent predictions are clearly worse than the usual ones.
+    pub fn is_drifting(&self) -> bool {
+        self.drifting
+    }
+
     /// Compares a prediction with the truth; true if the type has begun to drift: the recent
     /// error is `drift_percent` points above the usual one. Said once, until it has recovered or
     /// the usual error has caught up.

@@ -35,6 +35,10 @@ impl Interner {
         self.numbers.get(name).copied().unwrap_or(0)
     }
 
+    pub(super) fn numbers(&self) -> impl Iterator<Item = u32> + use<> {
+        1..=u32::try_from(self.names.len()).expect("INTERNED_MAX fits 32 bits")
+    }
+
     pub(super) fn name(&self, number: u32) -> Option<&Name> {
         self.names.get((number as usize).checked_sub(1)?)
     }

@@ -13,6 +13,7 @@ mod hierarchical;
 mod interner;
 mod key;
 mod kind;
+mod report;
 mod sorted;
 mod speed;
 mod statistics;
@@ -21,6 +22,7 @@ pub use auto::Auto;
 pub use drift::{Accuracy, Drift};
 pub use ema::Ema;
 pub use hierarchical::Hierarchical;
+pub use report::TypePrediction;
 pub use statistics::{Observation, Statistics};
 
 use crate::model::Micros;

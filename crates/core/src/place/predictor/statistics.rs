@@ -80,6 +80,11 @@ impl Statistics {
         self.names.name(number)
     }
 
+    /// The types that something is known of, in the order in which they were met.
+    pub fn kinds(&self) -> impl Iterator<Item = u32> {
+        self.names.numbers().filter(|number| self.kinds.contains_key(number))
+    }
+
     /// What is known of a job. Names not interned are everything else, so a job's type and sender
     /// must be interned before it is observed.
     pub fn features(&self, spec: &JobSpec) -> Features {
