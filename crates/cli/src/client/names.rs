@@ -183,7 +183,7 @@ mod tests {
             predicted_duration: 1_500_000,
             confidence_percent: 80,
             reason: Some(reason),
-            losers: vec![v1::Loser { worker: 2, score: 700_000 }],
+            losers: vec![v1::Loser { worker: 2, score: 700_000, ..Default::default() }],
             ..Default::default()
         };
         let text = decision_in_words("w1", &decision, |no| format!("w{no}"));

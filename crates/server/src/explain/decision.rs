@@ -19,7 +19,7 @@ pub(super) fn explained(
     decision: &v1::Decision,
     name: impl Fn(u32) -> String,
 ) -> v1::ExplainedDecision {
-    let basis = decision.basis.clone().unwrap_or_default();
+    let basis = decision.basis.unwrap_or_default();
     let weights = basis.weights.unwrap_or_default();
     let chosen = v1::Candidate {
         worker: about.worker.clone(),

@@ -23,7 +23,7 @@ impl Desk {
     }
 
     pub(crate) async fn shadow_report(&self) -> Result<v1::ShadowReportResponse, Unanswered> {
-        Ok(self.handle.ask(|view| shadow_report(view)).await?)
+        Ok(self.handle.ask(shadow_report).await?)
     }
 }
 
