@@ -3,3 +3,47 @@
 //!
 //! This crate carries messages. What they mean, which of them are jobs and when a delivery may be
 //! acknowledged is decided by the server.
+//!
+//! Start at [`Broker`], which states the contract, and [`open`], which gives one.
+
+mod backoff;
+mod broker;
+mod channel;
+mod error;
+mod intake;
+mod message;
+mod promises;
+mod report;
+mod settings;
+mod sqlite;
+
+use std::sync::Arc;
+
+pub use broker::{Answer, Broker};
+pub use channel::{Channel, WorkerName};
+pub use error::BrokerError;
+pub use message::{Delivery, MessageId, Outgoing, Receipt, Settlement};
+pub use promises::{Delivered, Identity, Promises};
+pub use report::{Finding, Report, Verdict};
+pub use settings::{
+    Address, Backend, Credentials, DispatchBy, NatsSettings, QueueKind, RabbitMqSettings,
+    RedisSettings, Settings, Side, SqliteSettings, Tls, ZeroMqSettings,
+};
+
+/// Gives the broker which these settings describe, without waiting for its server: connections are
+/// made in the background and made again when they are lost. To learn at once whether the server
+/// can be used, ask [`Broker::check`].
+///
+/// Must be called inside a tokio runtime.
+///
+/// # Errors
+/// [`BrokerError::Misuse`] if the settings contradict themselves.
+pub fn open(settings: Settings) -> Result<Arc<dyn Broker>, BrokerError> {
+    settings.validate()?;
+    match &settings.backend {
+        Backend::Sqlite(sqlite) => Ok(Arc::new(sqlite::Sqlite::new(&settings, sqlite.clone()))),
+        Backend::Redis(_) | Backend::RabbitMq(_) | Backend::Nats(_) | Backend::ZeroMq(_) => Err(
+            BrokerError::misuse(format!("the backend {} is not built in", settings.backend.name())),
+        ),
+    }
+}
