@@ -3,8 +3,8 @@
 use bytes::Bytes;
 
 use crate::model::{
-    Config, FailureCause, Heartbeat, HeldAttempt, JobId, JobNo, Micros, Name, Submission, Token,
-    WorkerId, WorkerSpec,
+    Config, FailureCause, Heartbeat, HeldAttempt, JobId, JobNo, Micros, Name, Sample, Submission,
+    Token, WorkerId, WorkerSpec,
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +65,11 @@ pub enum Command {
     Configure {
         config: Box<Config>,
         expected_version: Option<u64>,
+    },
+    /// What jobs of a type took, as somebody else remembers it.
+    Warm {
+        kind: Name,
+        samples: Vec<Sample>,
     },
     /// Time has passed.
     Tick,

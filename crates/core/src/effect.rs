@@ -94,7 +94,8 @@ pub(crate) fn effects_of(state: &State, seq: Seq, event: &Event) -> Effects {
         | Event::PredictorFailed { .. }
         | Event::BreakerOpened { .. }
         | Event::BreakerClosed
-        | Event::DriftDetected { .. } => Effects::new(),
+        | Event::DriftDetected { .. }
+        | Event::Warmed { .. } => Effects::new(),
     }
 }
 

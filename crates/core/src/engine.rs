@@ -174,6 +174,7 @@ impl Engine {
             Command::Configure { config, expected_version } => {
                 self.configure(*config, expected_version)
             }
+            Command::Warm { kind, samples } => self.warm(kind, samples),
             Command::Tick => self.tick(),
         }
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::model::config::Weights;
 use crate::model::{
     Config, FailureCause, Heartbeat, JobNo, JobSpec, Micros, Name, Priority, RevokeReason, RunId,
-    RunNo, Seq, Strategy, Timestamp, Token, WorkerNo, WorkerSpec,
+    RunNo, Sample, Seq, Strategy, Timestamp, Token, WorkerNo, WorkerSpec,
 };
 
 /// An event at its place in the journal.
@@ -167,6 +167,11 @@ pub enum Event {
         error_percent: u32,
         usual_percent: u32,
     },
+    /// A type without a history was given one, from elsewhere.
+    Warmed {
+        kind: Name,
+        samples: Vec<Sample>,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -308,7 +313,8 @@ impl Event {
             | Event::Configured { .. }
             | Event::BreakerOpened { .. }
             | Event::BreakerClosed
-            | Event::DriftDetected { .. } => None,
+            | Event::DriftDetected { .. }
+            | Event::Warmed { .. } => None,
         }
     }
 
@@ -363,6 +369,7 @@ impl Event {
             Event::BreakerOpened { .. } => "breaker_opened",
             Event::BreakerClosed => "breaker_closed",
             Event::DriftDetected { .. } => "drift_detected",
+            Event::Warmed { .. } => "predictions_warmed",
         }
     }
 }

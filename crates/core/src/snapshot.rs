@@ -1,25 +1,30 @@
 //! The facts of the state as bytes, and back. Equal states give equal bytes.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
 use crate::index::timers::Timer;
-use crate::model::{Config, JobNo, Micros, Name, RunNo, Seq, Timestamp, Token, WorkerNo};
+use crate::model::{
+    Config, JobNo, Micros, Name, RunNo, Seq, Timestamp, Token, TraceParent, WorkerNo,
+};
 use crate::place::breaker::Breaker;
 use crate::place::hedge::Hedging;
 use crate::place::predictor::Statistics;
 use crate::place::shadow::ShadowTotals;
 use crate::state::{Job, JobState, Run, State, Totals, Worker};
 
-const FORMAT: u32 = 1;
+/// The first format, followed by the trace parents of jobs that have one.
+const FORMAT: u32 = 2;
+const FIRST_FORMAT: u32 = 1;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
     #[error("the snapshot cannot be read: {0}")]
     Malformed(#[from] postcard::Error),
-    #[error("the snapshot has format {found}; this version reads {FORMAT}")]
+    #[error("the snapshot has format {found}; this version reads {FIRST_FORMAT} to {FORMAT}")]
     Format { found: u32 },
 }
 
@@ -81,15 +86,25 @@ pub(crate) fn encode(engine: &Engine) -> Vec<u8> {
         keys: state.keys.clone(),
         totals: state.totals,
     };
-    postcard::to_allocvec(&facts).expect("facts are plain data and memory is not limited")
+    let traces: Vec<(JobNo, Vec<u8>)> = state
+        .jobs
+        .iter()
+        .filter_map(|(no, job)| Some((no, job.spec.trace_parent.as_deref()?.to_bytes().to_vec())))
+        .collect();
+    let plain = "facts are plain data and memory is not limited";
+    let bytes = postcard::to_allocvec(&facts).expect(plain);
+    postcard::to_extend(&traces, bytes).expect(plain)
 }
 
 pub(crate) fn decode(bytes: &[u8]) -> Result<State, SnapshotError> {
     let (found, _) = postcard::take_from_bytes::<u32>(bytes)?;
-    if found != FORMAT {
+    if !(FIRST_FORMAT..=FORMAT).contains(&found) {
         return Err(SnapshotError::Format { found });
     }
-    let facts: Facts<Job, Run, Worker, Statistics, Config> = postcard::from_bytes(bytes)?;
+    type Read = Facts<Job, Run, Worker, Statistics, Config>;
+    let (facts, rest): (Read, &[u8]) = postcard::take_from_bytes(bytes)?;
+    let traces: Vec<(JobNo, Vec<u8>)> =
+        if found == FIRST_FORMAT { Vec::new() } else { postcard::from_bytes(rest)? };
     let mut state = State {
         seq: facts.seq,
         now: facts.now,
@@ -124,6 +139,13 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<State, SnapshotError> {
     for (no, job) in facts.jobs {
         state.index.ids.insert(job.spec.id.clone(), no);
         state.jobs.insert(no, job);
+    }
+    for (no, bytes) in traces {
+        if let Some(job) = state.jobs.get_mut(no)
+            && let Ok(trace_parent) = TraceParent::from_bytes(&bytes)
+        {
+            Arc::make_mut(&mut job.spec).trace_parent = Some(Box::new(trace_parent));
+        }
     }
     for (no, worker) in facts.workers {
         state.index.worker_ids.insert(worker.spec.id.clone(), no);

@@ -135,6 +135,13 @@ impl NewJob {
         self
     }
 
+    /// W3C's trace context that the job belongs to, as `00-<trace id>-<span id>-<flags>`.
+    #[must_use]
+    pub fn trace_parent(mut self, trace_parent: impl Into<String>) -> NewJob {
+        self.0.trace_parent = trace_parent.into();
+        self
+    }
+
     /// The message behind it, for fields that have no method here.
     pub fn wire(&mut self) -> &mut v1::NewJob {
         &mut self.0

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use bellwether_core::event::{DeadReason, RunHeader};
+use bellwether_core::model::limits::SAMPLES_MAX;
 use bellwether_core::model::{
-    Epoch, FailureCause, JobNo, Micros, Priority, RevokeReason, RunNo, Seq, Timestamp, Token,
-    WorkerNo,
+    Epoch, FailureCause, JobNo, Micros, Priority, RevokeReason, RunNo, Sample, Seq, Timestamp,
+    Token, WorkerNo,
 };
 use bellwether_core::{Entry, Event};
 
 use crate::config::{config_from_wire, config_to_wire};
 use crate::decision::{decision_from_wire, decision_to_wire};
 use crate::job::{job_spec_from_wire, job_spec_to_wire, text};
-use crate::malformed::{Malformed, hash, name, optional_name};
+use crate::malformed::{Malformed, at_most, hash, name, optional_name};
 use crate::v1::entry::Event as Wire;
 use crate::worker::{
     heartbeat_from_wire, heartbeat_to_wire, worker_spec_from_wire, worker_spec_to_wire,
@@ -178,7 +179,33 @@ pub fn event_to_wire(event: &Event) -> Wire {
                 usual_percent: *usual_percent,
             })
         }
+        Event::Warmed { kind, samples } => Wire::Warmed(v1::Warmed {
+            r#type: kind.to_string(),
+            samples: samples.iter().map(sample_to_wire).collect(),
+        }),
     }
+}
+
+fn sample_to_wire(sample: &Sample) -> v1::Sample {
+    v1::Sample {
+        sender: text(sample.sender.as_ref()),
+        input_bytes: sample.input_bytes,
+        cpu: sample.cpu,
+        class: sample.class.to_string(),
+        started: sample.started.0,
+        took: sample.took.0,
+    }
+}
+
+fn sample_from_wire(wire: &v1::Sample) -> Result<Sample, Malformed> {
+    Ok(Sample {
+        sender: optional_name("sender", &wire.sender)?,
+        input_bytes: wire.input_bytes,
+        cpu: wire.cpu,
+        class: name("class", &wire.class)?,
+        started: Timestamp(wire.started),
+        took: Micros(wire.took),
+    })
 }
 
 fn worker_event(worker: WorkerNo) -> v1::WorkerEvent {
@@ -293,5 +320,16 @@ pub fn event_from_wire(wire: Wire) -> Result<Event, Malformed> {
             error_percent: m.error_percent,
             usual_percent: m.usual_percent,
         },
+        Wire::Warmed(m) => {
+            at_most("warmed.samples", m.samples.len(), SAMPLES_MAX)?;
+            let samples = m.samples.iter().enumerate().map(|(index, sample)| {
+                let place = format_args!("warmed.samples[{index}]").to_string();
+                sample_from_wire(sample).map_err(|error| error.within(place))
+            });
+            Event::Warmed {
+                kind: name("warmed.type", &m.r#type)?,
+                samples: samples.collect::<Result<_, _>>()?,
+            }
+        }
     })
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use bellwether_core::model::limits::{DEPENDENCIES_MAX, LABELS_MAX};
 use bellwether_core::model::{
     Escalation, Guarantee, JobNo, JobSpec, Micros, Name, OnFailure, Priority, Requirements,
-    Resources, Target, Timestamp,
+    Resources, Target, Timestamp, TraceParent,
 };
+use bytes::Bytes;
 
 use crate::malformed::{Malformed, Problem, at_most, label_set, name, names, optional_name};
 use crate::{Mirror, v1};
@@ -32,6 +33,7 @@ pub fn job_spec_to_wire(spec: &JobSpec) -> v1::JobSpec {
         predicted: spec.predicted.0,
         rank: spec.rank,
         doomed: spec.doomed,
+        trace_parent: trace_to_wire(spec.trace_parent.as_deref()),
     }
 }
 
@@ -64,7 +66,22 @@ pub fn job_spec_from_wire(wire: v1::JobSpec) -> Result<JobSpec, Malformed> {
         predicted: Micros(wire.predicted),
         rank: wire.rank,
         doomed: wire.doomed,
+        trace_parent: trace_from_wire(&wire.trace_parent)?.map(Box::new),
     })
+}
+
+fn trace_to_wire(trace: Option<&TraceParent>) -> Bytes {
+    trace.map_or_else(Bytes::new, |trace| Bytes::copy_from_slice(&trace.to_bytes()))
+}
+
+fn trace_from_wire(bytes: &[u8]) -> Result<Option<TraceParent>, Malformed> {
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let given = || format!("{} bytes long", bytes.len());
+    let read = TraceParent::from_bytes(bytes);
+    read.map(Some)
+        .map_err(|_| Malformed::not_allowed("trace_parent", given(), "it must be two ids"))
 }
 
 fn requirements_to_wire(requirements: &Requirements) -> v1::Requirements {

@@ -3,7 +3,7 @@
 use bellwether_core::model::limits::{DEPENDENCIES_MAX, LABELS_MAX, RUN_JOBS_MAX};
 use bellwether_core::model::{
     Guarantee, JobId, NewJob, OnFailure, Priority, Requirements, Resources, Submission, Target,
-    Timestamp,
+    Timestamp, TraceParent,
 };
 
 use bytes::Bytes;
@@ -74,7 +74,17 @@ pub fn job_from_wire(
         on_failure: OnFailure::optional("on_failure", wire.on_failure)?.unwrap_or_default(),
         escalation: wire.escalation.as_ref().map(escalation_from_wire).transpose()?,
         input_bytes: wire.input_bytes,
+        trace_parent: trace_parent(&wire.trace_parent)?,
     })
+}
+
+fn trace_parent(text: &str) -> Result<Option<TraceParent>, Malformed> {
+    const WANTED: &str = "it must be as 00-<32 hex digits>-<16 hex digits>-<2 hex digits>";
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let read = TraceParent::parse(text);
+    read.map(Some).map_err(|_| Malformed::not_allowed("trace_parent", format!("{text:?}"), WANTED))
 }
 
 pub fn job_to_wire(job: &NewJob) -> v1::NewJob {
@@ -107,6 +117,7 @@ pub fn job_to_wire(job: &NewJob) -> v1::NewJob {
         on_failure: job.on_failure.to_wire(),
         escalation: job.escalation.as_ref().map(escalation_to_wire),
         input_bytes: job.input_bytes,
+        trace_parent: job.trace_parent.map_or_else(String::new, |trace| trace.to_string()),
     }
 }
 
@@ -144,6 +155,8 @@ mod tests {
         read.priority = Priority::Critical;
         read.guarantee = Guarantee::ExactlyOnce;
         read.on_failure = OnFailure::Run;
+        let trace = TraceParent { trace_id: [7; 16], span_id: [8; 8], flags: 1 };
+        read.trace_parent = Some(trace);
         assert_eq!(job_from_wire(job_to_wire(&read), &mut generated()), Ok(read));
     }
 

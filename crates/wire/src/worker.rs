@@ -142,6 +142,7 @@ pub fn offer_to_wire(offer: &Offer, run: Option<&Name>) -> v1::Offer {
         offered_at: offer.offered_at.0,
         priority: spec.priority.to_wire(),
         tags: texts(&spec.tags),
+        trace_parent: spec.trace_parent.as_ref().map_or_else(String::new, |t| t.to_string()),
     }
 }
 

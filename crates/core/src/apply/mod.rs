@@ -130,6 +130,7 @@ impl State {
                 self.breaker.open_until = None;
             }
             Event::DriftDetected { .. } => {}
+            Event::Warmed { kind, samples } => self.statistics.warm(kind, samples),
         }
     }
 }

@@ -15,6 +15,7 @@ mod report;
 mod retry;
 mod submit;
 mod tick;
+mod warm;
 
 use crate::engine::Engine;
 use crate::model::limits::TEXT_BYTES_MAX;

@@ -172,6 +172,7 @@ impl Engine {
             predicted: terms.predicted,
             rank: rank(config, terms),
             doomed: resolved.doomed,
+            trace_parent: job.trace_parent.map(Box::new),
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::{JobId, JobNo, Micros, Name, RunId, Timestamp, WorkerId};
+use super::{JobId, JobNo, Micros, Name, RunId, Timestamp, TraceParent, WorkerId};
 
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
@@ -136,6 +136,7 @@ pub struct NewJob {
     pub escalation: Option<Escalation>,
     /// How much data the job works on, where that is not its payload: a hint for predictions.
     pub input_bytes: Option<u64>,
+    pub trace_parent: Option<TraceParent>,
 }
 
 impl NewJob {
@@ -165,6 +166,7 @@ impl NewJob {
             on_failure: OnFailure::Skip,
             escalation: None,
             input_bytes: None,
+            trace_parent: None,
         }
     }
 }
@@ -219,6 +221,9 @@ pub struct JobSpec {
     pub rank: i64,
     /// A dependency had already ended without completing.
     pub doomed: bool,
+    /// Where it belongs in a trace; a snapshot keeps it apart.
+    #[serde(skip)]
+    pub trace_parent: Option<Box<TraceParent>>,
 }
 
 impl JobSpec {

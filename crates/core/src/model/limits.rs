@@ -20,3 +20,5 @@ pub const OFFERS_MAX: usize = 2;
 pub const PREDICTION_KEYS_MAX: usize = 200_000;
 /// Distinct types, senders and worker classes that predictions tell apart.
 pub const INTERNED_MAX: usize = 100_000;
+/// Samples of one type that history from elsewhere may bring.
+pub const SAMPLES_MAX: usize = 128;

@@ -5,8 +5,10 @@ pub mod config;
 pub mod ids;
 pub mod job;
 pub mod limits;
+pub mod sample;
 pub mod table;
 pub mod time;
+pub mod trace;
 pub mod worker;
 
 pub use attempt::{Attempt, FailureCause, Phase, RevokeReason};
@@ -16,5 +18,7 @@ pub use job::{
     Escalation, Guarantee, JobSpec, NewJob, OnFailure, Priority, Requirements, Resources,
     Settlement, Submission, Target,
 };
+pub use sample::Sample;
 pub use time::{Micros, Timestamp};
+pub use trace::TraceParent;
 pub use worker::{Heartbeat, HeldAttempt, WorkerSpec, WorkerStatus};

@@ -67,6 +67,7 @@ impl World {
                 format!("breaker opens for {}", until.since(entry.at))
             }
             Event::BreakerClosed => "breaker closes".to_owned(),
+            Event::Warmed { kind, samples } => format!("warmed {kind} x{}", samples.len()),
             Event::DriftDetected { kind, error_percent, usual_percent } => {
                 format!("drift of {kind}: {error_percent}% instead of {usual_percent}%")
             }

@@ -93,7 +93,8 @@ fn encode_event(buffer: &mut Vec<u8>, event: &Event) {
         | Event::PredictorFailed { .. }
         | Event::BreakerOpened { .. }
         | Event::BreakerClosed
-        | Event::DriftDetected { .. } => event_to_wire(event).encode(buffer),
+        | Event::DriftDetected { .. }
+        | Event::Warmed { .. } => event_to_wire(event).encode(buffer),
     }
 }
 
@@ -152,6 +153,9 @@ fn job_spec(buffer: &mut Vec<u8>, spec: &JobSpec) {
     buffer.uint(17, spec.predicted.0);
     buffer.sint(18, spec.rank);
     buffer.boolean(19, spec.doomed);
+    if let Some(trace) = spec.trace_parent.as_deref() {
+        buffer.bytes(20, &trace.to_bytes());
+    }
 }
 
 fn requirements(buffer: &mut Vec<u8>, requirements: &Requirements) {

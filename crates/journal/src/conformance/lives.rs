@@ -76,6 +76,7 @@ fn spec(job: JobNo, requirements: &Arc<Requirements>) -> JobSpec {
         predicted: Micros(5_000),
         rank: 1_763_000_000_000_000,
         doomed: false,
+        trace_parent: None,
     }
 }
 

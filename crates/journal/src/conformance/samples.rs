@@ -6,14 +6,14 @@ use bellwether_core::event::{Basis, DeadReason, Loser, RunHeader, Score, Shadow,
 use bellwether_core::model::config::Weights;
 use bellwether_core::model::{
     Config, Escalation, FailureCause, Guarantee, Heartbeat, JobNo, JobSpec, Micros, Name,
-    OnFailure, Priority, Requirements, Resources, RevokeReason, RunNo, Seq, Strategy, Target,
-    Timestamp, Token, WorkerNo, WorkerSpec,
+    OnFailure, Priority, Requirements, Resources, RevokeReason, RunNo, Sample, Seq, Strategy,
+    Target, Timestamp, Token, TraceParent, WorkerNo, WorkerSpec,
 };
 use bellwether_core::{Decision, Entry, Event, Reason};
 use bytes::Bytes;
 
 /// How many kinds of events there are.
-pub const KINDS: u64 = 32;
+pub const KINDS: u64 = 33;
 
 #[derive(Debug)]
 pub struct Samples {
@@ -119,10 +119,14 @@ impl Samples {
             28 => Event::BreakerOpened { until: Timestamp(self.number()) },
             29 => Event::BreakerClosed,
             30 => Event::Due { job },
-            _ => Event::DriftDetected {
+            31 => Event::DriftDetected {
                 kind: Name::fixed("resize"),
                 error_percent: 80,
                 usual_percent: 20,
+            },
+            _ => Event::Warmed {
+                kind: Name::fixed("resize"),
+                samples: (0..self.below(3)).map(|_| self.sample()).collect(),
             },
         }
     }
@@ -166,6 +170,27 @@ impl Samples {
             predicted: Micros(self.number()),
             rank: self.number() as i64,
             doomed: self.chance(),
+            trace_parent: self.chance().then(|| Box::new(self.trace_parent())),
+        }
+    }
+
+    fn trace_parent(&mut self) -> TraceParent {
+        let (trace, span) = (self.random().max(1), self.random().max(1));
+        TraceParent {
+            trace_id: u128::from(trace).to_be_bytes(),
+            span_id: span.to_be_bytes(),
+            flags: u8::from(self.chance()),
+        }
+    }
+
+    fn sample(&mut self) -> Sample {
+        Sample {
+            sender: self.name(),
+            input_bytes: self.number(),
+            cpu: self.below(64_000) as u32,
+            class: Name::fixed("default"),
+            started: Timestamp(self.number()),
+            took: Micros(self.number()),
         }
     }
 

@@ -63,6 +63,12 @@ impl Context {
         self.0.offer.token
     }
 
+    /// W3C's trace context that this attempt belongs to, if its submitter gave one or the scheduler
+    /// records traces: the parent of spans that the handler makes.
+    pub fn trace_parent(&self) -> Option<&str> {
+        Some(self.0.offer.trace_parent.as_str()).filter(|text| !text.is_empty())
+    }
+
     /// Everything that the scheduler said.
     pub fn offer(&self) -> &v1::Offer {
         &self.0.offer

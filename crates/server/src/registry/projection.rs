@@ -185,7 +185,8 @@ impl Projection {
             | Event::PredictorFailed { .. }
             | Event::BreakerOpened { .. }
             | Event::BreakerClosed
-            | Event::DriftDetected { .. } => {}
+            | Event::DriftDetected { .. }
+            | Event::Warmed { .. } => {}
         }
         Ok(())
     }

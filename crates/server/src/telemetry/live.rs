@@ -192,7 +192,8 @@ impl Live {
             | Event::Paused { .. }
             | Event::Unpaused { .. }
             | Event::Configured { .. }
-            | Event::BreakerClosed => {}
+            | Event::BreakerClosed
+            | Event::Warmed { .. } => {}
         }
     }
 

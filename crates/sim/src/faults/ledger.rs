@@ -174,7 +174,8 @@ impl Ledger {
             | Event::PredictorFailed { .. }
             | Event::BreakerOpened { .. }
             | Event::BreakerClosed
-            | Event::DriftDetected { .. } => {}
+            | Event::DriftDetected { .. }
+            | Event::Warmed { .. } => {}
         }
     }
 

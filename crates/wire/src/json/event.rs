@@ -64,6 +64,7 @@ pub fn event_to_json(event: &Event) -> Value {
         Event::DriftDetected { kind, error_percent, usual_percent } => json!({
             "type": kind, "error_percent": error_percent, "usual_percent": usual_percent,
         }),
+        Event::Warmed { kind, samples } => json!({ "type": kind, "samples": samples.len() }),
     }
 }
 

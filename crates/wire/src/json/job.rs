@@ -9,7 +9,7 @@ use super::field::{Fields, choice, fields, seconds, take, text, texts, wrong};
 use crate::malformed::Malformed;
 use crate::{Mirror, v1};
 
-pub const FIELDS: [&str; 24] = [
+pub const FIELDS: [&str; 25] = [
     "id",
     "node",
     "type",
@@ -34,6 +34,7 @@ pub const FIELDS: [&str; 24] = [
     "on_failure",
     "escalation",
     "input_bytes",
+    "trace_parent",
 ];
 
 const GUARANTEES: [Guarantee; 3] =
@@ -87,6 +88,7 @@ pub fn job_from_json(raw: &RawValue) -> Result<v1::NewJob, Malformed> {
         .map_or(0, Mirror::to_wire),
         escalation: escalation(&mut fields)?,
         input_bytes: take(&mut fields, "input_bytes", "it must be a whole number of bytes")?,
+        trace_parent: text(&mut fields, "trace_parent")?,
     })
 }
 
@@ -182,6 +184,9 @@ pub fn job_spec_to_json(spec: &JobSpec) -> Value {
     }
     if spec.not_before > Timestamp(0) {
         set("not_before", json!(spec.not_before.0 as f64 / 1e6));
+    }
+    if let Some(trace_parent) = &spec.trace_parent {
+        set("trace_parent", json!(trace_parent.to_string()));
     }
     if spec.on_failure == OnFailure::Run {
         set("on_failure", json!("run"));

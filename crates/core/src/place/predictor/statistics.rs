@@ -13,7 +13,7 @@ use super::kind::Kind;
 use super::speed::Speeds;
 use super::{Features, Prediction, size_bucket};
 use crate::model::limits::PREDICTION_KEYS_MAX;
-use crate::model::{Config, JobSpec, Micros, Name, Timestamp};
+use crate::model::{Config, JobSpec, Micros, Name, Sample, Timestamp};
 
 /// No job is taken to be longer: 30 years keep every sum of durations far from overflow.
 const DURATION_MAX: Micros = Micros::from_secs(1_000_000_000);
@@ -114,9 +114,45 @@ impl Statistics {
         self.kinds.get(&kind).map(|kind| &kind.accuracy).filter(|accuracy| accuracy.samples() > 0)
     }
 
+    /// Whether a job of this type has finished, here or in what others remember.
+    pub fn has_history(&self, kind: &Name) -> bool {
+        let number = self.lookup(kind);
+        number > 0 && self.kinds.get(&number).is_some_and(|kind| kind.average().is_some())
+    }
+
+    /// Learns from jobs of a type that others remember. How good predictions are is not judged by
+    /// them, because none was made.
+    pub(crate) fn warm(&mut self, kind: &Name, samples: &[Sample]) {
+        let kind = self.intern(kind);
+        // Past the bound types share one number, and each other's history is none.
+        if kind == 0 {
+            return;
+        }
+        for sample in samples {
+            let features = Features {
+                kind,
+                sender: sample.sender.as_ref().map_or(0, |sender| self.intern(sender)),
+                size_bucket: size_bucket(sample.input_bytes),
+                cpu: sample.cpu,
+            };
+            let class = self.intern(&sample.class);
+            let (started, actual) = (sample.started, sample.took);
+            self.learn_from(&Observation { features, class, started, actual, predicted: actual });
+        }
+    }
+
     /// A job finished. Tells if the predictions of its type have begun to drift.
     pub fn observe(&mut self, observation: &Observation) -> Option<Drift> {
-        let Observation { features, class, started, predicted, .. } = observation;
+        let actual = self.learn_from(observation);
+        let kind = self.kinds.entry(observation.features.kind).or_default();
+        kind.accuracy
+            .observe(observation.predicted, actual, self.drift_percent)
+            .then(|| kind.accuracy.drift(observation.features.kind))
+    }
+
+    /// Adds a duration to all that it teaches, and gives it back within bounds.
+    fn learn_from(&mut self, observation: &Observation) -> Micros {
+        let Observation { features, class, started, .. } = observation;
         let actual = observation.actual.clamp(Micros(1), DURATION_MAX);
         let duration = actual.0 as f32;
         self.compare_classes(features, *class, duration);
@@ -135,9 +171,7 @@ impl Statistics {
         choice.consider(kind.typical(), slowness);
         let finest = choice.best().map(|belief| belief.estimate);
         kind.observe(observation, duration, typical, finest);
-        kind.accuracy
-            .observe(*predicted, actual, self.drift_percent)
-            .then(|| kind.accuracy.drift(features.kind))
+        actual
     }
 
     /// The moving average of a type.
