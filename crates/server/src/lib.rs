@@ -5,6 +5,7 @@
 //!
 //! Deliberately absent: decisions, which are the core's alone, and any second way to change state.
 
+mod clickhouse;
 mod clock;
 pub mod config;
 mod descriptors;

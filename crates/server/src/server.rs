@@ -32,8 +32,7 @@ use crate::security::tls::{TlsError, acceptor};
 use crate::security::tokens::{Tokens, TokensError};
 use crate::security::{Exposed, check_exposure};
 use crate::space::SpaceProbe;
-use crate::telemetry::live::Live;
-use crate::{clock, descriptors, listener, telemetry};
+use crate::{clickhouse, clock, config, descriptors, listener, telemetry};
 
 /// How long open calls may take to end when the server shuts down.
 const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(2);
@@ -104,6 +103,10 @@ impl Server {
         });
         let (desk, metrics) = started.await.map_err(|panic| StartError::Thread(panic.into()))??;
         let handle = desk.handle.clone();
+        let metrics = config.telemetry.then_some(metrics);
+        if let Some(clickhouse) = &config.clickhouse {
+            warm(&handle, clickhouse).await;
+        }
 
         let (health, health_service) = tonic_health::server::health_reporter();
         health.set_service_status("", ServingStatus::Serving).await;
@@ -162,6 +165,17 @@ impl Server {
     }
 }
 
+/// Gives types without a history what ClickHouse remembers of them, if it answers soon.
+async fn warm(handle: &Handle, config: &config::ClickHouse) {
+    let commands = clickhouse::remembered(config).await;
+    let types = commands.len();
+    match handle.command(commands).await {
+        Ok(_) if types > 0 => tracing::info!(types, "predictions know what ClickHouse remembers"),
+        Ok(_) => {}
+        Err(why) => tracing::warn!(%why, "predictions start without the history in ClickHouse"),
+    }
+}
+
 async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
     let failed = |source| StartError::Bind { address, source };
     let started = Instant::now();
@@ -206,21 +220,19 @@ fn open_journal(kind: JournalKind, dir: &Path) -> Result<Box<dyn Journal>, Start
     })
 }
 
-fn start_loop(config: &ServerConfig) -> Result<(Desk, Option<Arc<Metrics>>), StartError> {
+fn start_loop(config: &ServerConfig) -> Result<(Desk, Arc<Metrics>), StartError> {
     let journal = open_journal(config.journal, &config.data_dir)?;
-    let engine = recover(journal.as_ref())?;
     let history = History::new(journal.reader()?);
     let (registry, feed) =
         registry::start(&config.data_dir, journal.reader()?, journal.head(), config.history)?;
-    let metrics = config.telemetry.then(|| Arc::new(Metrics::new(feed.watch_position())));
-    let telemetry = match &metrics {
-        Some(metrics) => {
-            let (live, head) = (Live::of(engine.state()), journal.head().seq);
-            let started = telemetry::start(live, head, journal.reader()?, metrics.clone());
-            Some(started.map_err(StartError::Thread)?)
-        }
-        None => None,
-    };
+    let metrics = Arc::new(Metrics::new(feed.watch_position()));
+    let head = journal.head().seq;
+    let mut onlookers = telemetry::prepare(config, head, &metrics);
+    let past = onlookers.as_mut().map(|onlookers| &mut onlookers.past);
+    let engine = recover(journal.as_ref(), past)?;
+    let reader = journal.reader()?;
+    let telemetry = onlookers.map(|onlookers| telemetry::start(onlookers, head, reader));
+    let telemetry = telemetry.transpose().map_err(StartError::Thread)?;
     let (sender, inbox) = mpsc::channel();
     let (durable, position) = watch::channel(journal.head().seq);
     let handle = Handle::new(sender.clone(), position);

@@ -78,5 +78,5 @@ fn a_snapshot_of_another_format_is_refused_with_its_number() {
     let mut snapshot = with_one_offer().snapshot();
     snapshot[0] = 99;
     let error = Engine::restore(&snapshot).unwrap_err();
-    assert_eq!(error.to_string(), "the snapshot has format 99; this version reads 1");
+    assert_eq!(error.to_string(), "the snapshot has format 99; this version reads 1 to 2");
 }

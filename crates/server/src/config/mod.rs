@@ -2,6 +2,7 @@
 
 mod file;
 mod nearest;
+mod secret;
 mod settings;
 mod value;
 
@@ -11,6 +12,8 @@ use std::time::Duration;
 
 use bellwether_core::model::Config;
 use bellwether_core::model::config::ConfigError;
+
+pub use secret::Secret;
 
 /// Every setting has a default: see `scheduler.yaml` for what each means.
 #[derive(Debug, Clone)]
@@ -30,8 +33,23 @@ pub struct ServerConfig {
     pub telemetry: bool,
     /// The name that jobs from a broker without one of their own are filed under.
     pub default_queue: String,
+    /// Where decisions and executions are written, too.
+    pub clickhouse: Option<ClickHouse>,
     /// What may be changed while the scheduler runs.
     pub scheduling: Config,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClickHouse {
+    /// Of its HTTP interface.
+    pub url: String,
+    pub database: String,
+    pub user: Option<String>,
+    pub password: Option<Secret>,
+    /// Rows that may wait for it; beyond, the oldest are dropped.
+    pub buffer_rows: usize,
+    /// How long rows are gathered.
+    pub flush_interval: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +97,21 @@ impl Default for ServerConfig {
             history: History { jobs_max: 1_000_000, keep_for: Duration::from_secs(30 * 86_400) },
             telemetry: true,
             default_queue: "default".to_owned(),
+            clickhouse: None,
             scheduling: Config::default(),
+        }
+    }
+}
+
+impl Default for ClickHouse {
+    fn default() -> ClickHouse {
+        ClickHouse {
+            url: String::new(),
+            database: "bellwether".to_owned(),
+            user: None,
+            password: None,
+            buffer_rows: 100_000,
+            flush_interval: Duration::from_secs(1),
         }
     }
 }
@@ -109,6 +141,8 @@ pub enum LoadError {
     Scheduling(#[from] ConfigError),
     #[error("tls.certificate and tls.key belong together; give both")]
     HalfTls,
+    #[error("failed to read the password of {of} from {from}: {reason}")]
+    Password { of: &'static str, from: String, reason: String },
 }
 
 fn suggestion(nearest: &Option<&'static str>) -> String {

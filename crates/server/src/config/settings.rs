@@ -8,8 +8,9 @@ use bellwether_core::model::config::PredictorKind;
 use bellwether_core::model::{Micros, Name, Priority, Strategy};
 
 use super::nearest::nearest;
+use super::secret::Keeper;
 use super::value::{Parsed, bytes, number, share, span, switch};
-use super::{JournalKind, LoadError, ServerConfig, TlsFiles};
+use super::{ClickHouse, JournalKind, LoadError, ServerConfig, TlsFiles};
 
 const PREFIX: &str = "BELLWETHER_";
 const DURATION_BY_TYPE: &str = "duration_by_type.";
@@ -22,6 +23,8 @@ pub(super) struct Draft {
     config: ServerConfig,
     certificate: Option<PathBuf>,
     key: Option<PathBuf>,
+    clickhouse: ClickHouse,
+    clickhouse_password: Option<Keeper>,
 }
 
 struct Setting {
@@ -64,6 +67,11 @@ impl Draft {
             (Some(certificate), Some(key)) => Some(TlsFiles { certificate, key }),
             (Some(_), None) | (None, Some(_)) => return Err(LoadError::HalfTls),
         };
+        if !self.clickhouse.url.is_empty() {
+            let keeper = self.clickhouse_password;
+            self.clickhouse.password = keeper.map(|keeper| keeper.ask("clickhouse")).transpose()?;
+            self.config.clickhouse = Some(self.clickhouse);
+        }
         self.config.scheduling.validate()?;
         Ok(self.config)
     }
@@ -113,6 +121,13 @@ settings! {
     "history_jobs_max": |d, v| { d.config.history.jobs_max = number(v)?; Ok(()) };
     "history_keep_for": |d, v| { d.config.history.keep_for = duration(v)?; Ok(()) };
     "telemetry": |d, v| { d.config.telemetry = switch(v)?; Ok(()) };
+    "clickhouse.url": |d, v| { d.clickhouse.url = url(v)?; Ok(()) };
+    "clickhouse.database": |d, v| { d.clickhouse.database = identifier(v)?; Ok(()) };
+    "clickhouse.user": |d, v| { d.clickhouse.user = Some(v.to_owned()); Ok(()) };
+    "clickhouse.password_env": |d, v| { d.clickhouse_password = Some(Keeper::Variable(v.to_owned())); Ok(()) };
+    "clickhouse.password_file": |d, v| { d.clickhouse_password = Some(Keeper::File(PathBuf::from(v))); Ok(()) };
+    "clickhouse.buffer_rows": |d, v| { d.clickhouse.buffer_rows = number(v)?; Ok(()) };
+    "clickhouse.flush_ms": |d, v| { d.clickhouse.flush_interval = Duration::from_millis(number(v)?); Ok(()) };
     "default_queue": |d, v| { d.config.default_queue = v.to_owned(); Ok(()) };
     "retry_backoff": |_, v| if v == "exponential" { Ok(()) } else { Err("exponential") };
     "priorities.low": |_, v| priority(Priority::Low, v);
@@ -174,6 +189,20 @@ fn journal(text: &str) -> Parsed<JournalKind> {
 
 fn address(text: &str) -> Parsed<std::net::SocketAddr> {
     text.parse().map_err(|_| "an address with a port, as 127.0.0.1:7070")
+}
+
+fn url(text: &str) -> Parsed<String> {
+    let web = text.starts_with("http://") || text.starts_with("https://");
+    if web { Ok(text.to_owned()) } else { Err("an address as http://127.0.0.1:8123") }
+}
+
+fn identifier(text: &str) -> Parsed<String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if !text.is_empty() && text.chars().all(plain) {
+        Ok(text.to_owned())
+    } else {
+        Err("a name of letters, digits and underscores")
+    }
 }
 
 fn size(text: &str) -> Parsed<usize> {

@@ -24,6 +24,7 @@ pub(crate) use meters::Meters;
 use observed::Observed;
 use seen::Seen;
 use sinks::Sinks;
+pub(crate) use sinks::{Sink, SinkCounts};
 pub(crate) use text::CONTENT_TYPE;
 use text::{Kind, Text};
 
@@ -36,7 +37,7 @@ const WORKERS_NAMED_MAX: usize = 200;
 pub(crate) struct Metrics {
     // Held by the thread that takes in events for one batch, and by a scrape to write it down.
     observed: Mutex<Observed>,
-    sinks: Sinks,
+    pub(crate) sinks: Sinks,
     registry: watch::Receiver<Seq>,
 }
 

@@ -92,8 +92,8 @@ impl Observed {
     pub(super) fn see(&mut self, sighting: &Sighting<'_>) {
         match sighting {
             Sighting::Submitted { job } => self.of_type(job).submitted += 1,
-            Sighting::Decided { job, offer, decision } => self.decided(job, offer, decision),
-            Sighting::Started { offer, .. } => {
+            Sighting::Decided { job, offer, decision, .. } => self.decided(job, offer, decision),
+            Sighting::Started { offer } => {
                 let started = offer.started_at.unwrap_or(offer.offered_at);
                 self.dispatch.observe(started.since(offer.offered_at).0);
             }
@@ -101,7 +101,7 @@ impl Observed {
                 self.offer_ended(job, offer, end, *at);
             }
             Sighting::Retried { job } => self.of_type(job).retries += 1,
-            Sighting::Escalated { .. } => self.escalations += 1,
+            Sighting::Escalated => self.escalations += 1,
             Sighting::Ended { job, end, at } => {
                 let counts = self.of_type(job);
                 counts.ended[*end as usize] += 1;

@@ -91,8 +91,8 @@ impl Loop {
         let thread = self.journal.take().expect("only this takes it, and puts one back");
         let journal = thread.stop();
         self.durable = journal.head();
-        self.engine =
-            recover(journal.as_ref()).unwrap_or_else(|error| fatal::end(Fatal::Recover(error)));
+        self.engine = recover(journal.as_ref(), None)
+            .unwrap_or_else(|error| fatal::end(Fatal::Recover(error)));
         self.start_journal(journal);
         self.disk_full = why == Unavailable::DiskFull;
         if !self.disk_full {

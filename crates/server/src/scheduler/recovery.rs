@@ -4,6 +4,8 @@ use bellwether_core::Engine;
 use bellwether_core::model::Config;
 use bellwether_journal::{Journal, ReadError, SnapshotError};
 
+use crate::telemetry::Past;
+
 #[derive(Debug, thiserror::Error)]
 pub enum RecoverError {
     #[error(transparent)]
@@ -16,14 +18,27 @@ pub enum RecoverError {
 
 /// The latest snapshot and what the journal holds behind it. The configuration that an empty
 /// journal starts with is the default one: any other is an event.
-pub(crate) fn recover(journal: &dyn Journal) -> Result<Engine, RecoverError> {
+///
+/// `past` is shown what is replayed.
+pub(crate) fn recover(
+    journal: &dyn Journal,
+    mut past: Option<&mut Past>,
+) -> Result<Engine, RecoverError> {
     let mut engine = match journal.load_snapshot()? {
         Some(snapshot) => Engine::restore(&snapshot.bytes)?,
         None => Engine::new(Config::default()),
     };
+    if let Some(past) = &mut past {
+        past.begin(engine.state());
+    }
     for record in journal.read(engine.last_seq().next())? {
-        for entry in &record?.entries {
+        let entries = record?.entries;
+        for entry in &entries {
             engine.replay(entry);
+        }
+        if let Some(past) = &mut past {
+            entries.iter().for_each(|entry| past.see(entry));
+            past.flush();
         }
     }
     Ok(engine)

@@ -47,8 +47,10 @@ pub(crate) struct LiveOffer {
 pub(crate) struct Live {
     jobs: FxHashMap<JobNo, LiveJob>,
     ended: VecDeque<LiveJob>,
-    workers: BTreeMap<WorkerNo, Arc<WorkerSpec>>,
+    workers: Workers,
 }
+
+pub(crate) type Workers = BTreeMap<WorkerNo, Arc<WorkerSpec>>;
 
 impl LiveJob {
     fn new(no: JobNo, spec: Arc<JobSpec>, run: Option<RunId>, at: Timestamp) -> LiveJob {
@@ -136,7 +138,7 @@ impl Live {
                     predicted: decision.predicted_duration,
                 });
                 let offer = job.offers.last().expect("it was pushed a line ago");
-                tell(&Sighting::Decided { job, offer, decision });
+                tell(&Sighting::Decided { job, offer, decision, workers: &self.workers });
             }
             Event::Started { job, token } | Event::Granted { job, token } => {
                 let Some(job) = self.jobs.get_mut(job) else { return };
@@ -144,7 +146,7 @@ impl Live {
                 let Some(found) = found else { return };
                 if job.offers[found].started_at.is_none() {
                     job.offers[found].started_at = Some(at);
-                    tell(&Sighting::Started { job, offer: &job.offers[found] });
+                    tell(&Sighting::Started { offer: &job.offers[found] });
                 }
             }
             Event::Completed { job, token, result_hash, .. } => {
@@ -166,7 +168,7 @@ impl Live {
             Event::Escalated { job, .. } => {
                 let Some(job) = self.jobs.get_mut(job) else { return };
                 job.queued_at = at;
-                tell(&Sighting::Escalated { job });
+                tell(&Sighting::Escalated);
             }
             Event::DeadLettered { job, .. } => {
                 self.end_job(*job, JobEnd::DeadLettered, entry, tell);

@@ -4,9 +4,8 @@
 //! Deliberately absent: anything that the loop waits for. A thread that falls behind reads the
 //! journal, which keeps what it has not seen.
 
-#[expect(dead_code, reason = "told whole, whoever looks on takes what it needs")]
 pub(crate) mod live;
-#[expect(dead_code, reason = "told whole, whoever looks on takes what it needs")]
+mod past;
 pub(crate) mod sighting;
 mod thread;
 
@@ -18,8 +17,10 @@ use bellwether_core::Entry;
 use bellwether_core::model::Seq;
 use bellwether_journal::Reader;
 
+use crate::clickhouse::{self, Sending};
+use crate::config::ServerConfig;
 use crate::metrics::Metrics;
-use live::Live;
+pub(crate) use past::Past;
 use thread::{News, Onlooker};
 
 /// Entries that may wait for the thread; beyond, it reads the journal instead.
@@ -32,21 +33,47 @@ pub(crate) struct Feed {
     queued: Arc<AtomicUsize>,
     reached: Arc<AtomicU64>,
     thread: std::thread::JoinHandle<()>,
+    clickhouse: Option<Sending>,
     behind: bool,
 }
 
-/// Starts after `head`, with the jobs that are alive there.
+/// Those who will look on, before the state is recovered.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) past: Past,
+    clickhouse: Option<clickhouse::Sender>,
+    metrics: Arc<Metrics>,
+}
+
+/// None if nobody looks on. `head` is the journal's last position.
+pub(crate) fn prepare(
+    config: &ServerConfig,
+    head: Seq,
+    metrics: &Arc<Metrics>,
+) -> Option<Prepared> {
+    if !config.telemetry && config.clickhouse.is_none() {
+        return None;
+    }
+    let clickhouse = config.clickhouse.as_ref();
+    let clickhouse = clickhouse
+        .map(|clickhouse| clickhouse::prepare(clickhouse, &config.data_dir, head, metrics.clone()));
+    let (rows, clickhouse) = clickhouse.unzip();
+    Some(Prepared { past: Past::new(rows), clickhouse, metrics: metrics.clone() })
+}
+
+/// Starts after `head`, which is as far as the past was told.
 pub(crate) fn start(
-    live: Live,
+    prepared: Prepared,
     head: Seq,
     journal: Box<dyn Reader>,
-    metrics: Arc<Metrics>,
 ) -> std::io::Result<Feed> {
+    let Prepared { past, clickhouse, metrics } = prepared;
     let (news, inbox) = channel();
     let queued = Arc::new(AtomicUsize::new(0));
     let reached = Arc::new(AtomicU64::new(head.0));
     let onlooker = Onlooker {
-        live,
+        live: past.live,
+        rows: past.rows,
         journal,
         metrics,
         news: inbox,
@@ -58,7 +85,8 @@ pub(crate) fn start(
         crate::priority::give_way();
         onlooker.run();
     })?;
-    Ok(Feed { news, queued, reached, thread, behind: false })
+    let clickhouse = clickhouse.map(Sending::start).transpose()?;
+    Ok(Feed { news, queued, reached, thread, clickhouse, behind: false })
 }
 
 impl Feed {
@@ -85,6 +113,9 @@ impl Feed {
         self.send(News::Close);
         if self.thread.join().is_err() {
             tracing::error!("the thread that looks on panicked");
+        }
+        if let Some(clickhouse) = self.clickhouse {
+            clickhouse.close();
         }
     }
 

@@ -3,7 +3,7 @@
 use bellwether_core::Decision;
 use bellwether_core::model::{FailureCause, Name, RevokeReason, Seq, Timestamp};
 
-use super::live::{LiveJob, LiveOffer};
+use super::live::{LiveJob, LiveOffer, Workers};
 
 #[derive(Debug)]
 pub(crate) enum Sighting<'a> {
@@ -14,9 +14,9 @@ pub(crate) enum Sighting<'a> {
         job: &'a LiveJob,
         offer: &'a LiveOffer,
         decision: &'a Decision,
+        workers: &'a Workers,
     },
     Started {
-        job: &'a LiveJob,
         offer: &'a LiveOffer,
     },
     OfferEnded {
@@ -29,9 +29,7 @@ pub(crate) enum Sighting<'a> {
     Retried {
         job: &'a LiveJob,
     },
-    Escalated {
-        job: &'a LiveJob,
-    },
+    Escalated,
     Ended {
         job: &'a LiveJob,
         end: JobEnd,
@@ -86,6 +84,20 @@ impl OfferEnd<'_> {
             OfferEnd::Completed { .. } => "completed",
             OfferEnd::Failed { .. } => "failed",
             OfferEnd::Revoked { .. } => "revoked",
+        }
+    }
+
+    pub(crate) fn error(&self) -> &str {
+        match self {
+            OfferEnd::Failed { error, .. } => error,
+            OfferEnd::Completed { .. } | OfferEnd::Revoked { .. } => "",
+        }
+    }
+
+    pub(crate) fn result_hash(&self) -> Option<&[u8; 32]> {
+        match self {
+            OfferEnd::Completed { result_hash } => Some(result_hash),
+            OfferEnd::Failed { .. } | OfferEnd::Revoked { .. } => None,
         }
     }
 

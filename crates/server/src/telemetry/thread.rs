@@ -10,6 +10,7 @@ use bellwether_core::model::Seq;
 use bellwether_journal::{ReadError, Reader};
 
 use super::live::Live;
+use crate::clickhouse::Rows;
 use crate::metrics::Metrics;
 
 /// After the journal could not be read.
@@ -25,6 +26,8 @@ pub(super) enum News {
 
 pub(super) struct Onlooker {
     pub(super) live: Live,
+    /// For ClickHouse.
+    pub(super) rows: Option<Rows>,
     pub(super) journal: Box<dyn Reader>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) news: Receiver<News>,
@@ -55,8 +58,17 @@ impl Onlooker {
     /// Takes in what is new of these.
     fn take(&mut self, entries: &[Entry]) {
         let mut observing = self.metrics.observing();
+        let rows = &mut self.rows;
         for entry in entries.iter().filter(|entry| entry.seq > self.position) {
-            self.live.see(entry, &mut |sighting| observing.see(sighting));
+            self.live.see(entry, &mut |sighting| {
+                observing.see(sighting);
+                if let Some(rows) = rows {
+                    rows.see(sighting);
+                }
+            });
+        }
+        if let Some(rows) = rows {
+            rows.flush();
         }
         if let Some(last) = entries.last() {
             self.position = self.position.max(last.seq);

@@ -2,6 +2,7 @@
 //! beside a real server.
 
 mod child;
+mod clickhouse;
 #[expect(dead_code, reason = "shared with the tests of the server, which use more of it")]
 #[path = "../server/fixture.rs"]
 mod fixture;

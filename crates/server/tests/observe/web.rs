@@ -18,6 +18,12 @@ pub(crate) async fn get(address: SocketAddr, path: &str) -> Result<String> {
     send(address, &request).await.with_context(|| format!("GET {path}"))
 }
 
+pub(crate) async fn post(address: SocketAddr, path: &str, body: &str) -> Result<String> {
+    let length = body.len();
+    let head = format!("POST {path} HTTP/1.0\r\nhost: {address}\r\ncontent-length: {length}");
+    send(address, &format!("{head}\r\n\r\n{body}")).await.with_context(|| body.to_owned())
+}
+
 async fn send(address: SocketAddr, request: &str) -> Result<String> {
     let mut stream = TcpStream::connect(address).await?;
     stream.write_all(request.as_bytes()).await?;
