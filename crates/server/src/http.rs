@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::http::{StatusCode, header};
-use axum::middleware::{self, Next};
+use axum::middleware;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use hyper::server::conn::http1;
@@ -17,8 +17,9 @@ use tokio::sync::mpsc;
 
 use crate::listener::Connection;
 use crate::metrics::{CONTENT_TYPE, Metrics};
+use crate::rest;
 use crate::scheduler::Handle;
-use crate::security::authorize::{Denied, Door};
+use crate::security::authorize::Door;
 
 /// How long a request's head may take to arrive.
 const HEAD_WITHIN: Duration = Duration::from_secs(10);
@@ -31,13 +32,17 @@ pub(crate) struct HttpState {
     pub(crate) door: Door,
 }
 
-pub(crate) fn router(state: HttpState) -> Router {
+/// `rest` is what lies under `/scheduler`.
+pub(crate) fn router(state: HttpState, rest: Router) -> Router {
+    let door = state.door.clone();
     Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics))
-        .layer(middleware::from_fn_with_state(state.clone(), guard))
         .with_state(state)
+        .merge(rest)
+        .fallback(|| async { StatusCode::NOT_FOUND })
+        .layer(middleware::from_fn_with_state(door, rest::guard))
 }
 
 pub(crate) async fn serve(mut connections: mpsc::Receiver<io::Result<Connection>>, router: Router) {
@@ -53,19 +58,6 @@ pub(crate) async fn serve(mut connections: mpsc::Receiver<io::Result<Connection>
                 tracing::debug!(%error, "an HTTP connection ended badly");
             }
         });
-    }
-}
-
-async fn guard(State(state): State<HttpState>, request: Request, next: Next) -> Response {
-    match state.door.check(request.uri().path(), request.headers()) {
-        Ok(()) => next.run(request).await,
-        Err(denied) => {
-            let status = match denied {
-                Denied::NoToken | Denied::UnknownToken => StatusCode::UNAUTHORIZED,
-                Denied::Role { .. } | Denied::Nobody => StatusCode::FORBIDDEN,
-            };
-            (status, format!("{denied}\n")).into_response()
-        }
     }
 }
 

@@ -20,6 +20,7 @@ mod listener;
 mod metrics;
 mod priority;
 pub mod registry;
+mod rest;
 mod scheduler;
 pub mod security;
 pub mod server;

@@ -32,7 +32,7 @@ use crate::security::tls::{TlsError, acceptor};
 use crate::security::tokens::{Tokens, TokensError};
 use crate::security::{Exposed, check_exposure};
 use crate::space::SpaceProbe;
-use crate::{clickhouse, clock, config, descriptors, listener, telemetry};
+use crate::{clickhouse, clock, config, descriptors, listener, rest, telemetry};
 
 /// How long open calls may take to end when the server shuts down.
 const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(2);
@@ -116,7 +116,7 @@ impl Server {
             .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
             .build_v1()?;
         let message_bytes_max = config.limits.message_bytes_max;
-        let scheduler = SchedulerServer::new(SchedulerService { desk })
+        let scheduler = SchedulerServer::new(SchedulerService { desk: desk.clone() })
             .max_decoding_message_size(message_bytes_max);
         let workers = WorkerLinkServer::new(WorkerLinkService::new(handle.clone()))
             .max_decoding_message_size(message_bytes_max);
@@ -134,7 +134,8 @@ impl Server {
             // Sent or dropped: both mean that it is over.
             drop(stopped.await);
         }));
-        let router = http::router(HttpState { handle: handle.clone(), metrics, door });
+        let rest = rest::router(desk, config.limits);
+        let router = http::router(HttpState { handle: handle.clone(), metrics, door }, rest);
         let incoming = listener::connections(http_listener, http_tls, connections_max);
         let http = tokio::spawn(http::serve(incoming, router));
         Ok(Server { handle, grpc_address, http_address, stop_serving, grpc, http, health })

@@ -18,6 +18,7 @@ const SUBMIT: Access = Access::Roles(&[Role::Submitter]);
 const STEER: Access = Access::Roles(&[Role::Operator]);
 const WORK: Access = Access::Roles(&[Role::Worker]);
 
+/// By the path of a gRPC method, or by the method and the route of an HTTP operation.
 const TABLE: &[(&str, Access)] = &[
     ("/bellwether.v1.Scheduler/Submit", SUBMIT),
     ("/bellwether.v1.Scheduler/SubmitStream", SUBMIT),
@@ -45,12 +46,37 @@ const TABLE: &[(&str, Access)] = &[
     ("/grpc.health.v1.Health/Check", Access::Everybody),
     ("/grpc.health.v1.Health/Watch", Access::Everybody),
     ("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", Access::Holders),
-    ("/healthz", Access::Everybody),
-    ("/readyz", Access::Everybody),
-    ("/metrics", WATCH),
+    ("GET /healthz", Access::Everybody),
+    ("GET /readyz", Access::Everybody),
+    ("GET /metrics", WATCH),
+    ("GET /scheduler/openapi.json", Access::Everybody),
+    ("GET /scheduler/status", LOOK),
+    ("POST /scheduler/jobs", SUBMIT),
+    ("POST /scheduler/runs", SUBMIT),
+    ("POST /scheduler/submissions", SUBMIT),
+    ("GET /scheduler/jobs", LOOK),
+    ("GET /scheduler/jobs/{id}", LOOK),
+    ("POST /scheduler/jobs/{id}/cancel", LOOK_AFTER),
+    ("POST /scheduler/jobs/{id}/retry", LOOK_AFTER),
+    ("POST /scheduler/jobs/{id}/pin", STEER),
 ];
 
 /// None: nobody may.
 pub fn access(path: &str) -> Option<Access> {
     TABLE.iter().find(|(known, _)| *known == path).map(|(_, access)| *access)
+}
+
+/// Who may use an HTTP operation. None: nobody may.
+pub fn operation(method: &str, route: &str) -> Option<Access> {
+    access(&format!("{method} {route}"))
+}
+
+/// The HTTP operations in the table, as method and route.
+pub fn operations() -> impl Iterator<Item = (&'static str, &'static str)> {
+    TABLE.iter().filter_map(|(known, _)| known.split_once(' '))
+}
+
+/// The methods that a route takes.
+pub fn methods(route: &str) -> Vec<&'static str> {
+    operations().filter(|(_, known)| *known == route).map(|(method, _)| method).collect()
 }

@@ -7,4 +7,5 @@ mod http;
 mod life;
 mod looking;
 mod refusing;
+mod rest;
 mod security;

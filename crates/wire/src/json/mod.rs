@@ -13,4 +13,4 @@ pub mod run;
 pub use cloud_event::{CloudEvent, cloud_events};
 pub use event::event_to_json;
 pub use job::{job_from_json, job_spec_to_json};
-pub use run::{ReadError, submissions};
+pub use run::{ReadError, run_from_json, submission_from_json, submissions};

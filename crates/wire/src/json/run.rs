@@ -38,7 +38,7 @@ pub fn submissions(
     let several = documents.len() > 1;
     let mut submissions = Vec::new();
     for (index, document) in documents.iter().enumerate() {
-        let read = submission(document, generate);
+        let read = submission_from_json(document, generate);
         let named = |error: Malformed| {
             if several { error.within(format_args!("[{index}]")) } else { error }
         };
@@ -75,19 +75,24 @@ fn documents(text: &str) -> Result<Vec<Box<RawValue>>, ReadError> {
     Ok(flat)
 }
 
-fn submission(
+/// One job, or one run.
+pub fn submission_from_json(
     raw: &RawValue,
     generate: &mut dyn FnMut() -> JobId,
 ) -> Result<v1::Submission, Malformed> {
     let is_run = serde_json::from_str::<Fields>(raw.get())
         .is_ok_and(|fields| RUN_FIELDS.iter().any(|field| fields.contains_key(*field)));
     if is_run {
-        return run(raw, generate);
+        return run_from_json(raw, generate);
     }
     Ok(v1::Submission { run_id: String::new(), jobs: vec![job_from_json(raw)?] })
 }
 
-fn run(raw: &RawValue, generate: &mut dyn FnMut() -> JobId) -> Result<v1::Submission, Malformed> {
+/// A run, with an id if it has none, and with its nodes resolved.
+pub fn run_from_json(
+    raw: &RawValue,
+    generate: &mut dyn FnMut() -> JobId,
+) -> Result<v1::Submission, Malformed> {
     let mut fields = fields(raw, &RUN_FIELDS)?;
     let mut run_id = text(&mut fields, "run")?;
     if run_id.is_empty() {

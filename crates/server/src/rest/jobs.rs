@@ -1,0 +1,112 @@
+//! Looking at jobs.
+
+use axum::Json;
+use axum::extract::State;
+use bellwether_core::model::Seq;
+use bellwether_wire::v1;
+use serde::Deserialize;
+use serde::de::IntoDeserializer as _;
+use serde::de::value::Error as WordError;
+use utoipa::IntoParams;
+
+use super::read::{Path, Query};
+use super::view::{Job, JobPage, JobState, micros_of};
+use super::{Problem, Rest};
+
+/// Which jobs are wanted: all that is given must hold.
+#[derive(Debug, Clone, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub(super) struct JobFilter {
+    /// States, with commas between them; none: any.
+    #[param(style = Form, explode = false, value_type = Option<Vec<JobState>>)]
+    state: Option<String>,
+    r#type: Option<String>,
+    tag: Option<String>,
+    /// The id of a run.
+    run: Option<String>,
+    /// The worker of the latest attempt.
+    worker: Option<String>,
+    #[param(format = "date-time")]
+    submitted_after: Option<String>,
+    #[param(format = "date-time")]
+    submitted_before: Option<String>,
+    /// The start of the id.
+    id_prefix: Option<String>,
+    /// From the page before.
+    cursor: Option<String>,
+    /// At most 1000; 100 if it is left out.
+    #[param(minimum = 1, maximum = 1_000)]
+    limit: Option<u32>,
+}
+
+impl JobFilter {
+    pub(super) fn to_wire(&self) -> Result<v1::ListJobsRequest, Problem> {
+        let words = self.state.iter().flat_map(|words| words.split(','));
+        let states = words.filter(|word| !word.is_empty()).map(|word| Ok(state(word)? as i32));
+        let time = |field: &str, given: &Option<String>| {
+            given.as_ref().map_or(Ok(0), |text| micros_of(field, text))
+        };
+        let text = |given: &Option<String>| given.clone().unwrap_or_default();
+        Ok(v1::ListJobsRequest {
+            states: states.collect::<Result<_, Problem>>()?,
+            r#type: text(&self.r#type),
+            tag: text(&self.tag),
+            run_id: text(&self.run),
+            worker: text(&self.worker),
+            submitted_after: time("submitted_after", &self.submitted_after)?,
+            submitted_before: time("submitted_before", &self.submitted_before)?,
+            id_prefix: text(&self.id_prefix),
+            cursor: text(&self.cursor),
+            limit: limit(self.limit)?,
+            position: 0,
+        })
+    }
+}
+
+/// Most that one page may hold.
+const LIMIT_MAX: u32 = 1_000;
+
+/// 0 is the default.
+pub(super) fn limit(given: Option<u32>) -> Result<u32, Problem> {
+    match given {
+        None => Ok(0),
+        Some(limit @ 1..=LIMIT_MAX) => Ok(limit),
+        Some(other) => {
+            Err(Problem::malformed(format!("limit: is {other}; it must be from 1 to {LIMIT_MAX}")))
+        }
+    }
+}
+
+fn state(word: &str) -> Result<v1::JobState, Problem> {
+    let read: Result<JobState, WordError> = JobState::deserialize(word.into_deserializer());
+    read.map(JobState::to_wire).map_err(|why| Problem::malformed(format!("state: {why}")))
+}
+
+/// List jobs
+///
+/// Newest first.
+#[utoipa::path(
+    get, path = "/scheduler/jobs", tag = "jobs", operation_id = "list_jobs",
+    params(JobFilter),
+    responses((status = 200, body = JobPage)),
+)]
+pub(super) async fn list(
+    State(rest): State<Rest>,
+    Query(filter): Query<JobFilter>,
+) -> Result<Json<JobPage>, Problem> {
+    let page = rest.desk.list_jobs(filter.to_wire()?).await?;
+    Ok(Json(page.into()))
+}
+
+/// Get a job
+///
+/// With its payload, its attempts and its result.
+#[utoipa::path(
+    get, path = "/scheduler/jobs/{id}", tag = "jobs", operation_id = "get_job",
+    params(("id" = String, Path, description = "Its id")),
+    responses((status = 200, body = Job), (status = 404, description = "It is not known")),
+)]
+pub(super) async fn get(State(rest): State<Rest>, Path(id): Path) -> Result<Json<Job>, Problem> {
+    Ok(Json(rest.desk.job(id, Seq(0)).await?.into()))
+}

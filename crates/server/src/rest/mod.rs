@@ -1,0 +1,66 @@
+//! REST under `/scheduler`: what gRPC offers to programs, for everybody with an HTTP client.
+//!
+//! Every operation parses, asks the desk and shows its answer; what goes wrong is a [`Problem`].
+//! The operations describe themselves in the OpenAPI document, and `security::access` says who may
+//! use them.
+//!
+//! Deliberately absent: answers of its own. What is shown here is what gRPC shows.
+
+mod document;
+mod guard;
+mod jobs;
+mod link;
+mod problem;
+mod read;
+mod status;
+mod steer;
+mod submit;
+mod view;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::config::Limits;
+use crate::desk::Desk;
+
+pub(crate) use guard::guard;
+pub(crate) use problem::Problem;
+
+/// What operations share.
+#[derive(Debug, Clone)]
+pub(crate) struct Rest {
+    desk: Desk,
+    /// The OpenAPI document, as JSON.
+    document: Arc<str>,
+    call_timeout: Duration,
+}
+
+pub(crate) fn router(desk: Desk, limits: Limits) -> Router {
+    let (router, api) = operations().split_for_parts();
+    let document = document::finish(api).into();
+    let rest = Rest { desk, document, call_timeout: limits.call_timeout };
+    router
+        .layer(middleware::from_fn_with_state(rest.clone(), guard::limit_time))
+        .layer(DefaultBodyLimit::max(limits.message_bytes_max))
+        .with_state(rest)
+}
+
+fn operations() -> OpenApiRouter<Rest> {
+    OpenApiRouter::new()
+        .routes(routes!(status::status))
+        .routes(routes!(document::openapi))
+        .routes(routes!(submit::job))
+        .routes(routes!(submit::run))
+        .routes(routes!(submit::several))
+        .routes(routes!(jobs::list))
+        .routes(routes!(jobs::get))
+        .routes(routes!(steer::cancel))
+        .routes(routes!(steer::retry))
+        .routes(routes!(steer::pin))
+}

@@ -1,0 +1,57 @@
+//! Words for what the schema numbers.
+
+use bellwether_wire::v1;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Where a job is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(in crate::rest) enum JobState {
+    /// For dependencies.
+    Waiting,
+    /// For its time or its backoff.
+    Delayed,
+    Ready,
+    Offered,
+    Running,
+    Completed,
+    Failed,
+    Cancelled,
+    Skipped,
+    DeadLettered,
+}
+
+impl JobState {
+    /// None for what a newer scheduler may add.
+    pub(in crate::rest) fn from_wire(state: v1::JobState) -> Option<JobState> {
+        Some(match state {
+            v1::JobState::Unspecified => return None,
+            v1::JobState::Waiting => JobState::Waiting,
+            v1::JobState::Delayed => JobState::Delayed,
+            v1::JobState::Ready => JobState::Ready,
+            v1::JobState::Offered => JobState::Offered,
+            v1::JobState::Running => JobState::Running,
+            v1::JobState::Completed => JobState::Completed,
+            v1::JobState::Failed => JobState::Failed,
+            v1::JobState::Cancelled => JobState::Cancelled,
+            v1::JobState::Skipped => JobState::Skipped,
+            v1::JobState::DeadLettered => JobState::DeadLettered,
+        })
+    }
+
+    pub(in crate::rest) fn to_wire(self) -> v1::JobState {
+        match self {
+            JobState::Waiting => v1::JobState::Waiting,
+            JobState::Delayed => v1::JobState::Delayed,
+            JobState::Ready => v1::JobState::Ready,
+            JobState::Offered => v1::JobState::Offered,
+            JobState::Running => v1::JobState::Running,
+            JobState::Completed => v1::JobState::Completed,
+            JobState::Failed => v1::JobState::Failed,
+            JobState::Cancelled => v1::JobState::Cancelled,
+            JobState::Skipped => v1::JobState::Skipped,
+            JobState::DeadLettered => v1::JobState::DeadLettered,
+        }
+    }
+}

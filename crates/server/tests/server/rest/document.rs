@@ -1,0 +1,35 @@
+//! The document tells of every operation, and the table of roles has every one.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context as _, Result};
+use bellwether_server::security::access::{self, Access};
+
+use crate::fixture::Fixture;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_operation_is_in_the_table_of_roles_and_the_other_way_round() -> Result<()> {
+    let fixture = Fixture::start().await?;
+    let document = fixture.get("/scheduler/openapi.json").await?.json()?;
+    assert_eq!(document["openapi"], "3.1.0");
+    let mut told = BTreeSet::new();
+    for (path, methods) in document["paths"].as_object().context("there are paths")? {
+        for (method, operation) in methods.as_object().context("there are methods")? {
+            let operation_name = format!("{} {path}", method.to_uppercase());
+            let access = access::access(&operation_name).context(operation_name.clone())?;
+            let roles = operation["x-roles"].as_array().context("the roles are told")?;
+            match access {
+                Access::Everybody => assert!(roles.is_empty()),
+                Access::Holders => assert_eq!(roles[0], "any"),
+                Access::Roles(known) => assert_eq!(roles.len(), known.len()),
+            }
+            told.insert(operation_name);
+        }
+    }
+    let table: BTreeSet<String> = access::operations()
+        .map(|(method, path)| format!("{method} {path}"))
+        .filter(|operation| operation.contains(" /scheduler/"))
+        .collect();
+    assert_eq!(told, table);
+    Ok(())
+}

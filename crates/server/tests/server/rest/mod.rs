@@ -1,0 +1,7 @@
+//! REST, over real connections.
+
+mod attack;
+mod client;
+mod document;
+mod jobs;
+mod problems;
