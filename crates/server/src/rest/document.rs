@@ -8,7 +8,7 @@ use utoipa::PartialSchema as _;
 use utoipa::openapi::{OpenApi, RefOr, Schema};
 
 use super::Rest;
-use super::problem::{PROBLEM_JSON, Problem};
+use super::problem::{PROBLEM_JSON, ProblemView};
 use crate::security::access::{self, Access};
 
 const DESCRIPTION: &str = "Jobs in, decisions explained, settings changed while it runs. Errors are \
@@ -47,7 +47,7 @@ pub(super) fn finish(api: OpenApi) -> String {
 }
 
 fn problem_schema() -> Value {
-    let schema: RefOr<Schema> = Problem::schema();
+    let schema: RefOr<Schema> = ProblemView::schema();
     serde_json::to_value(schema).expect("a schema has a JSON form")
 }
 

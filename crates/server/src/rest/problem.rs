@@ -21,10 +21,22 @@ pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
 const TYPE_PREFIX: &str = "urn:bellwether:problem:";
 
 /// What went wrong.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[serde(into = "ProblemView")]
 pub(crate) struct Problem {
+    status: StatusCode,
+    code: &'static str,
+    detail: String,
+    retry_after: Option<Micros>,
+    allow: Option<Box<str>>,
+}
+
+/// What went wrong.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Problem)]
+pub(super) struct ProblemView {
     /// Names the kind of problem; ends with the code.
-    #[schema(value_type = String, example = "urn:bellwether:problem:queue_full")]
+    #[schema(example = "urn:bellwether:problem:queue_full")]
     r#type: String,
     /// The kind of problem in words.
     title: String,
@@ -34,13 +46,24 @@ pub(crate) struct Problem {
     /// This very problem, with its way out.
     detail: String,
     /// Stable, for programs to branch on.
-    #[schema(value_type = String, example = "queue_full")]
+    #[schema(example = "queue_full")]
     code: &'static str,
     /// Seconds after which trying again may help.
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after: Option<f64>,
-    #[serde(skip)]
-    allow: Option<String>,
+}
+
+impl From<Problem> for ProblemView {
+    fn from(problem: Problem) -> ProblemView {
+        ProblemView {
+            r#type: format!("{TYPE_PREFIX}{}", problem.code),
+            title: problem.code.replace('_', " "),
+            status: problem.status.as_u16(),
+            detail: problem.detail,
+            code: problem.code,
+            retry_after: problem.retry_after.map(|wait| wait.0 as f64 / 1e6),
+        }
+    }
 }
 
 impl Problem {
@@ -49,15 +72,7 @@ impl Problem {
         code: &'static str,
         detail: impl Into<String>,
     ) -> Problem {
-        Problem {
-            r#type: format!("{TYPE_PREFIX}{code}"),
-            title: code.replace('_', " "),
-            status: status.as_u16(),
-            detail: detail.into(),
-            code,
-            retry_after: None,
-            allow: None,
-        }
+        Problem { status, code, detail: detail.into(), retry_after: None, allow: None }
     }
 
     pub(crate) fn malformed(detail: impl Into<String>) -> Problem {
@@ -72,26 +87,33 @@ impl Problem {
         let allowed = allowed.join(", ");
         let detail = format!("this path takes {allowed}");
         let status = StatusCode::METHOD_NOT_ALLOWED;
-        Problem { allow: Some(allowed), ..Problem::new(status, "method_not_allowed", detail) }
+        Problem {
+            allow: Some(allowed.into()),
+            ..Problem::new(status, "method_not_allowed", detail)
+        }
     }
 
     #[must_use]
-    fn after(self, wait: Option<Micros>) -> Problem {
-        Problem { retry_after: wait.map(|wait| wait.0 as f64 / 1e6), ..self }
+    pub(super) fn with_status(self, status: StatusCode) -> Problem {
+        Problem { status, ..self }
+    }
+
+    #[must_use]
+    fn after(self, retry_after: Option<Micros>) -> Problem {
+        Problem { retry_after, ..self }
     }
 }
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let body = serde_json::to_vec(&self).expect("texts and numbers have a JSON form");
-        let status = StatusCode::from_u16(self.status).expect("it was made from one");
-        let mut response = (status, body).into_response();
+        let mut response = (self.status, body).into_response();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
-        if let Some(seconds) = self.retry_after {
-            headers.insert(RETRY_AFTER, HeaderValue::from(seconds.ceil().max(1.0) as u64));
+        if let Some(Micros(wait)) = self.retry_after {
+            headers.insert(RETRY_AFTER, HeaderValue::from(wait.div_ceil(1_000_000).max(1)));
         }
-        if status == StatusCode::UNAUTHORIZED {
+        if self.status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         if let Some(allow) = self.allow.as_deref().and_then(|allow| allow.parse().ok()) {

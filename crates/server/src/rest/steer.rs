@@ -2,13 +2,15 @@
 
 use axum::Json;
 use axum::extract::State;
-use bellwether_core::Command;
+use axum::http::StatusCode;
+use bellwether_core::{Command, Rejection};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::read::{self, OptionalJson, Path, name};
 use super::view::{Done, Name};
 use super::{Problem, Rest};
+use crate::desk::{Refused, Unanswered};
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -73,8 +75,9 @@ pub(super) struct Pin {
     request_body = Pin,
     responses(
         (status = 200, body = Done),
-        (status = 404, description = "The job or the worker is not known"),
+        (status = 404, description = "The job is not known, or has ended and left the queue"),
         (status = 409, description = "It has ended or is on a worker"),
+        (status = 422, description = "The worker is not known"),
     ),
 )]
 pub(super) async fn pin(
@@ -83,7 +86,14 @@ pub(super) async fn pin(
     read::Json(Pin { worker }): read::Json<Pin>,
 ) -> Result<Json<Done>, Problem> {
     let (job, worker) = (id.name("id")?, name("worker", &worker)?);
-    command(&rest, Command::Pin { job, worker }).await
+    let done = rest.desk.command(Command::Pin { job, worker }).await;
+    done.map(|position| Json(Done { position: position.0 })).map_err(|why| match &why {
+        // The job is what the path names; that is there.
+        Unanswered::Refused(Refused::Rejected(unknown @ Rejection::UnknownWorker { .. })) => {
+            Problem::from(unknown).with_status(StatusCode::UNPROCESSABLE_ENTITY)
+        }
+        _ => Problem::from(why),
+    })
 }
 
 pub(super) async fn command(rest: &Rest, command: Command) -> Result<Json<Done>, Problem> {

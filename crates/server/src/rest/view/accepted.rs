@@ -4,7 +4,7 @@ use bellwether_wire::v1;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::super::problem::Problem;
+use super::super::problem::{Problem, ProblemView};
 use super::seconds;
 
 /// Jobs that were taken. They are durable.
@@ -63,6 +63,7 @@ pub(in crate::rest) struct SubmissionResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::rest) accepted: Option<Accepted>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<ProblemView>)]
     pub(in crate::rest) problem: Option<Problem>,
 }
 

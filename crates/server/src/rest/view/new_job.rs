@@ -74,24 +74,6 @@ struct NewResources {
     memory: Option<u64>,
 }
 
-#[derive(ToSchema)]
-#[schema(rename_all = "snake_case")]
-#[expect(dead_code, reason = "it stands for its schema")]
-enum Guarantee {
-    AtMostOnce,
-    AtLeastOnce,
-    ExactlyOnce,
-}
-
-/// What to do when a dependency did not complete.
-#[derive(ToSchema)]
-#[schema(rename_all = "snake_case")]
-#[expect(dead_code, reason = "it stands for its schema")]
-enum OnFailure {
-    Skip,
-    Run,
-}
-
 /// What it asks for once its retries are used up.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "it stands for its schema")]
@@ -139,15 +121,38 @@ fn name(min_length: usize) -> ObjectBuilder {
         .pattern(Some("^[^\\x00-\\x1f\\x7f-\\x9f]*$"))
 }
 
+struct Guarantee;
+
+impl ToSchema for Guarantee {}
+
+impl PartialSchema for Guarantee {
+    fn schema() -> RefOr<Schema> {
+        words(["at_most_once", "at_least_once", "exactly_once"]).into()
+    }
+}
+
+/// What to do when a dependency did not complete.
+struct OnFailure;
+
+impl ToSchema for OnFailure {}
+
+impl PartialSchema for OnFailure {
+    fn schema() -> RefOr<Schema> {
+        words(["skip", "run"]).into()
+    }
+}
+
+fn words<const N: usize>(words: [&str; N]) -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words))
+}
+
 struct Priority;
 
 impl ToSchema for Priority {}
 
 impl PartialSchema for Priority {
     fn schema() -> RefOr<Schema> {
-        let words = ObjectBuilder::new()
-            .schema_type(Type::String)
-            .enum_values(Some(["low", "normal", "high", "critical"]));
+        let words = words(["low", "normal", "high", "critical"]);
         let points =
             ObjectBuilder::new().schema_type(Type::Integer).enum_values(Some([25, 50, 75, 100]));
         AnyOfBuilder::new().item(words).item(points).into()

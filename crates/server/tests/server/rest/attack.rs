@@ -66,8 +66,8 @@ async fn attack(caller: &Caller) -> Result<()> {
     }
     let output = tokio::task::spawn_blocking(move || command.output()).await?;
     let output = output.context("failed to start schemathesis; `cargo xtask test` installs it")?;
-    println!("as {name}, seed {SEED}, {examples} examples an operation");
-    println!("{}", String::from_utf8_lossy(&output.stdout));
+    eprintln!("as {name}, seed {SEED}, {examples} examples an operation");
+    eprintln!("{}", String::from_utf8_lossy(&output.stdout));
     if !output.status.success() {
         bail!("schemathesis as {name}: {}", String::from_utf8_lossy(&output.stderr));
     }

@@ -100,7 +100,7 @@ async fn jobs_are_cancelled_retried_and_pinned() -> Result<()> {
     assert_eq!(fixture.press("/scheduler/jobs/a/retry").await?.status, 200);
     assert_eq!(fixture.get("/scheduler/jobs/a").await?.json()?["state"], "ready");
     let unknown = fixture.post("/scheduler/jobs/a/pin", r#"{"worker":"w"}"#).await?;
-    assert_eq!(unknown.problem()?, (404, "unknown_worker".to_owned()));
+    assert_eq!(unknown.problem()?, (422, "unknown_worker".to_owned()));
     fixture.press("/scheduler/jobs/a/cancel").await?;
     let mut worker = fixture.worker("w", 1).await?;
     let mut other = fixture.worker("v", 1).await?;
