@@ -10,6 +10,7 @@
 pub mod config;
 pub mod decision;
 pub mod event;
+pub mod explained;
 pub mod job;
 #[cfg(feature = "json")]
 pub mod json;

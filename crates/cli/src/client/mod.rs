@@ -2,15 +2,20 @@
 
 pub(crate) mod cancel;
 mod connect;
+pub(crate) mod decisions;
 pub(crate) mod drain;
 pub(crate) mod events;
+pub(crate) mod explain;
+pub(crate) mod explain_text;
 mod follow;
 pub(crate) mod job;
 mod job_json;
 pub(crate) mod jobs;
-mod names;
+pub(crate) mod names;
+pub(crate) mod predictions;
 pub(crate) mod retry;
 pub(crate) mod run;
+pub(crate) mod shadow;
 pub(crate) mod snapshot;
 pub(crate) mod status;
 pub(crate) mod submit;

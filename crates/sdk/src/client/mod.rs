@@ -1,6 +1,7 @@
 //! Submitting jobs, following them and steering the scheduler.
 
 mod builder;
+mod explain;
 mod jobs;
 mod steer;
 mod stream;

@@ -1,10 +1,10 @@
 //! Attempts of a job: why each went where it went, what was expected and what happened.
 
 use bellwether_core::model::JobNo;
+use bellwether_wire::explained::{About, explained};
 use bellwether_wire::{v1, words};
 use rustc_hash::FxHashMap;
 
-use super::decision::{About, explained};
 use crate::desk::{Desk, Unanswered};
 
 impl Desk {

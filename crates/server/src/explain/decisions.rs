@@ -4,9 +4,9 @@ use bellwether_core::model::{JobNo, Seq};
 use bellwether_core::{Decision, Event};
 use bellwether_journal::ReadError;
 use bellwether_wire::decision::decision_to_wire;
+use bellwether_wire::explained::{About, explained};
 use bellwether_wire::v1;
 
-use super::decision::{About, explained};
 use crate::desk::{Desk, Unanswered};
 use crate::history::HistoryError;
 use crate::registry::{LookupError, QueryError};

@@ -5,7 +5,6 @@
 //! what a decision rested on was recorded with it.
 
 mod attempts;
-mod decision;
 mod decisions;
 mod job;
 mod predictions;

@@ -1,20 +1,20 @@
 //! One decision, with names instead of numbers and its scores split into their terms.
 
-use bellwether_wire::{v1, words};
+use crate::{v1, words};
 
 /// What a recorded decision does not say of itself.
 #[derive(Debug, Clone, Default)]
-pub(super) struct About {
-    pub(super) position: u64,
-    pub(super) at: u64,
-    pub(super) job_id: String,
-    pub(super) kind: String,
-    pub(super) worker: String,
-    pub(super) hedge: bool,
+pub struct About {
+    pub position: u64,
+    pub at: u64,
+    pub job_id: String,
+    pub kind: String,
+    pub worker: String,
+    pub hedge: bool,
 }
 
 /// `name` tells the ids of workers.
-pub(super) fn explained(
+pub fn explained(
     about: About,
     decision: &v1::Decision,
     name: impl Fn(u32) -> String,

@@ -1,0 +1,168 @@
+//! An explanation as text: first the sentence, then what it rests on.
+
+use bellwether_sdk::v1;
+
+use super::job_json::time_text;
+use super::names;
+use crate::output::Table;
+use crate::paint::Paint;
+
+pub(crate) fn explanation(told: &v1::Explanation) -> String {
+    if told.job == 0 {
+        let mut text = format!("{}\n", told.summary);
+        if let Some(refused) = &told.refused {
+            let rejection = refused.rejection.clone().unwrap_or_default();
+            let at = time_text(refused.at).unwrap_or_default();
+            text.push_str(&format!("  refused      {at} [{}]\n", rejection.code));
+            if rejection.retry_after > 0 {
+                let span = names::span(rejection.retry_after);
+                text.push_str(&format!("  try again    after {span}\n"));
+            }
+        }
+        return text;
+    }
+    let state = Paint::state(names::detail(told.state()));
+    let mut text = format!("{}  {}  {state}\n  {}\n", told.id, told.r#type, told.summary);
+    if let Some(waiting) = &told.waiting_for {
+        for (name, value) in waiting_lines(waiting, told.now) {
+            text.push_str(&format!("  {name:<12} {value}\n"));
+        }
+    }
+    if let Some(refused) = &told.refused {
+        let rejection = refused.rejection.clone().unwrap_or_default();
+        let at = time_text(refused.at).unwrap_or_default();
+        text.push_str(&format!("  also refused {at}: {}\n", rejection.message));
+    }
+    for (number, attempt) in (1..).zip(&told.attempts) {
+        text.push_str(&attempt_text(number, attempt));
+    }
+    text
+}
+
+/// The parts of what a job waits for, by name.
+pub(crate) fn waiting_lines(waiting: &v1::WaitingFor, now: u64) -> Vec<(&'static str, String)> {
+    let mut lines = vec![("waits for", waiting.reason.replace('_', " "))];
+    for open in &waiting.dependencies {
+        lines.push(("", format!("{} ({})", open.id, names::detail(open.state()))));
+    }
+    let from_now = |at: u64| match at.checked_sub(now) {
+        Some(0) | None => "now".to_owned(),
+        Some(left) => format!("in about {}", names::span(left)),
+    };
+    if waiting.until > 0 {
+        lines.push(("until", from_now(waiting.until)));
+    }
+    if let Some(nearest) = &waiting.nearest {
+        let lacks: Vec<String> = nearest.lacks.iter().map(shortage).collect();
+        let mut line = nearest.worker.clone();
+        if !lacks.is_empty() {
+            line.push_str(&format!(": {}", lacks.join(", ")));
+        }
+        if nearest.available_at > 0 {
+            line.push_str(&format!("; room {}", from_now(nearest.available_at)));
+        }
+        lines.push(("nearest", line));
+    }
+    if waiting.workers > 0 {
+        lines.push(("workers", format!("{} there, {} able", waiting.workers, waiting.able)));
+    }
+    for (name, workers) in [
+        ("draining", &waiting.draining),
+        ("overloaded", &waiting.overloaded),
+        ("unreachable", &waiting.unreachable),
+    ] {
+        if !workers.is_empty() {
+            lines.push((name, workers.join(", ")));
+        }
+    }
+    if waiting.ahead > 0 {
+        let (ahead, own) = (waiting.ahead, waiting.ahead_in_class);
+        lines.push(("place", format!("{ahead} go first, {own} of them ask for the same")));
+    }
+    if waiting.expected_start > 0 {
+        lines.push(("starts", from_now(waiting.expected_start)));
+    }
+    lines
+}
+
+fn shortage(lack: &v1::Shortage) -> String {
+    match lack.what.as_str() {
+        "role" | "capability" | "model" => format!("lacks the {} {}", lack.what, lack.name),
+        "cpu" => format!("{} of {} millicores", lack.has, lack.wanted),
+        "memory" => format!("{} of {} bytes of memory", lack.has, lack.wanted),
+        "slots" => "no free slot".to_owned(),
+        "queue" => format!("room for {} in its queue, {} would be there", lack.has, lack.wanted),
+        what => format!("is {what}"),
+    }
+}
+
+fn attempt_text(number: u32, attempt: &v1::ExplainedAttempt) -> String {
+    let hedge = if attempt.hedge { ", a hedge" } else { "" };
+    let state = Paint::state(&attempt.state);
+    let worker = &attempt.worker;
+    let mut text = format!("attempt {number} on {worker}, token {}{hedge}: {state}", attempt.token);
+    if !attempt.ending.is_empty() && attempt.state != "completed" {
+        text.push_str(&format!(", {}", attempt.ending));
+    }
+    text.push('\n');
+    let Some(decision) = &attempt.decision else { return text };
+    text.push_str(&format!("  {}\n", decision.words));
+    text.push_str(&format!("  {}\n", expected_and_happened(attempt, decision)));
+    if decision.candidates.len() > 1 {
+        for line in candidates(decision).lines() {
+            text.push_str(&format!("    {line}\n"));
+        }
+    }
+    if let Some(shadow) = &decision.shadow {
+        let verb = if shadow.agrees { "agreed" } else { "would have taken" };
+        let worker = &shadow.worker;
+        let finish = names::span(shadow.finish);
+        text.push_str(&format!("  the shadow policy {verb}: {worker}, done after {finish}\n"));
+    }
+    text
+}
+
+fn expected_and_happened(
+    attempt: &v1::ExplainedAttempt,
+    decision: &v1::ExplainedDecision,
+) -> String {
+    let mut text = format!(
+        "expected     start after {}, run {}",
+        names::span(decision.predicted_wait),
+        names::span(decision.predicted_duration)
+    );
+    if attempt.started_at > 0 {
+        text.push_str(&format!("; started after {}", names::span(attempt.actual_wait)));
+    }
+    if attempt.started_at > 0 && attempt.ended_at > 0 {
+        text.push_str(&format!(", ran {}", names::span(attempt.actual_duration)));
+    }
+    text
+}
+
+/// The candidates, best first, with their scores split.
+pub(crate) fn candidates(decision: &v1::ExplainedDecision) -> String {
+    let split = decision.weights.is_some();
+    let mut table = match split {
+        true => Table::new(&["candidate", "score", "wait", "load", "priority", "done after"]),
+        false => Table::new(&["candidate", "score"]),
+    };
+    let score = |millionths: i64| format!("{:.3}", millionths as f64 / 1e6);
+    for (rank, candidate) in decision.candidates.iter().enumerate() {
+        let mark = if rank == 0 { " *" } else { "" };
+        let mut row = vec![format!("{}{mark}", candidate.worker), score(candidate.score)];
+        if split {
+            row.extend([candidate.wait, candidate.load, candidate.priority].map(score));
+            row.push(names::span(candidate.finish));
+        }
+        table.row(row);
+    }
+    if let Some(weights) = &decision.weights {
+        let weight = |thousandths: u32| format!("{:.1}", f64::from(thousandths) / 1e3);
+        let at_most = [weights.wait, weights.load, weights.priority].map(weight);
+        let mut row = vec!["at most".to_owned(), String::new()];
+        row.extend(at_most);
+        table.row(row);
+    }
+    table.render()
+}

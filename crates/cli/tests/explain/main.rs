@@ -1,0 +1,7 @@
+//! Why: of jobs that wait, jobs that ran and jobs that were refused, asked of the real binary.
+
+mod placed;
+mod seen;
+mod stage;
+mod waiting;
+mod worker;
