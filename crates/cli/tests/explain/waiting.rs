@@ -200,7 +200,6 @@ async fn arrange(stage: &Stage) -> Result<Vec<Worker>> {
     stage.submit(&job("heap-a", "t", "heap", json!({ "memory": 60 })))?;
     stage.submit(&job("heap", "t", "heap", json!({ "memory": 60 })))?;
 
-    drop(join);
     for (id, role, beat) in [
         ("crushed", "pressed", v1::Heartbeat { overloaded: true, ..Default::default() }),
         ("over", "either", v1::Heartbeat { overloaded: true, ..Default::default() }),
