@@ -61,8 +61,8 @@ pub trait Broker: Send + Sync + std::fmt::Debug {
     /// loses nothing, and may send some of them twice (under the same [`Outgoing::id`]).
     fn publish(&self, messages: Vec<Outgoing>) -> Answer<'_, ()>;
 
-    /// How many messages wait in the broker, those included that were received and are not settled.
-    /// None where the broker can't tell.
+    /// How many messages wait in the broker; RabbitMQ leaves out those that were received and are not
+    /// settled. None where the broker can't tell.
     ///
     /// # Errors
     /// `Lost` or `Refused`.

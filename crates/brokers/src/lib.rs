@@ -12,10 +12,14 @@ mod channel;
 mod error;
 mod intake;
 mod message;
+mod nats;
 mod promises;
+mod rabbitmq;
+mod redis;
 mod report;
 mod settings;
 mod sqlite;
+mod zeromq;
 
 use std::sync::Arc;
 
@@ -42,8 +46,9 @@ pub fn open(settings: Settings) -> Result<Arc<dyn Broker>, BrokerError> {
     settings.validate()?;
     match &settings.backend {
         Backend::Sqlite(sqlite) => Ok(Arc::new(sqlite::Sqlite::new(&settings, sqlite.clone()))),
-        Backend::Redis(_) | Backend::RabbitMq(_) | Backend::Nats(_) | Backend::ZeroMq(_) => Err(
-            BrokerError::misuse(format!("the backend {} is not built in", settings.backend.name())),
-        ),
+        Backend::Redis(redis) => Ok(Arc::new(redis::Redis::new(&settings, redis)?)),
+        Backend::Nats(nats) => Ok(Arc::new(nats::Nats::new(&settings, nats))),
+        Backend::RabbitMq(rabbit) => Ok(Arc::new(rabbitmq::RabbitMq::new(&settings, rabbit))),
+        Backend::ZeroMq(zeromq) => Ok(Arc::new(zeromq::ZeroMq::new(&settings, zeromq)?)),
     }
 }

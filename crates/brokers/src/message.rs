@@ -72,6 +72,12 @@ impl Receipt {
 pub(crate) enum Token {
     /// Nothing is left to settle.
     Settled,
+    /// Redis: its entry.
+    Entry(String),
+    /// NATS: where to acknowledge it.
+    Subject(async_nats::Subject),
+    /// RabbitMQ: how to acknowledge it, and where it came from.
+    Tag(lapin::Acker, std::sync::Arc<lapin::Channel>),
     /// SQLite: its row.
     Row(i64),
 }

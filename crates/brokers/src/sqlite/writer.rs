@@ -198,7 +198,8 @@ impl Thread {
 
 fn held_row(receipt: &Receipt) -> Option<(Channel, i64)> {
     match &receipt.token {
-        Token::Settled => None,
         Token::Row(row) => Some((receipt.channel.clone(), *row)),
+        // Settled, or a receipt of another broker.
+        _ => None,
     }
 }

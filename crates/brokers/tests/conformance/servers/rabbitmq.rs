@@ -1,0 +1,114 @@
+//! `rabbitmq-server`, with a port mapper of its own: else the first one started stays for ever.
+
+use std::process::Command;
+
+use anyhow::Result;
+use bellwether_brokers::{Backend, Credentials, QueueKind, RabbitMqSettings};
+use tempfile::TempDir;
+
+use super::process::Process;
+use super::{free_port, loopback, web_server};
+use crate::bed::{Bed, Pause};
+
+/// Not the wrapper in /usr/sbin, which changes the user.
+const SERVER: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
+
+pub(crate) struct RabbitMq {
+    // Ends before its port mapper.
+    server: Process,
+    _mapper: Process,
+    ports: Ports,
+    data: TempDir,
+}
+
+#[derive(Clone, Copy)]
+struct Ports {
+    server: u16,
+    distribution: u16,
+    mapper: u16,
+}
+
+impl RabbitMq {
+    pub(crate) fn start() -> Result<Self> {
+        let ports =
+            Ports { server: free_port()?, distribution: free_port()?, mapper: free_port()? };
+        let data = tempfile::tempdir()?;
+        std::fs::write(data.path().join("rabbitmq.conf"), "")?;
+        std::fs::write(data.path().join("enabled_plugins"), "[].")?;
+        let mut mapper = Command::new("epmd");
+        mapper.args(["-port", &ports.mapper.to_string(), "-address", "127.0.0.1"]);
+        let mapper = Process::start(&mut mapper)?.ready(ports.mapper)?;
+        let server = launch(ports, &data)?;
+        Ok(Self { server, _mapper: mapper, ports, data })
+    }
+}
+
+fn settings(port: u16, password: &str, queues: QueueKind) -> Backend {
+    Backend::RabbitMq(RabbitMqSettings {
+        address: loopback(port),
+        virtual_host: "/".to_owned(),
+        credentials: Some(Credentials {
+            user: Some("guest".to_owned()),
+            password: password.to_owned(),
+        }),
+        tls: None,
+        queues,
+    })
+}
+
+fn launch(ports: Ports, data: &TempDir) -> Result<Process> {
+    let folder = data.path();
+    let mut command = Command::new(SERVER);
+    command
+        .env("HOME", folder)
+        .env("RABBITMQ_NODENAME", format!("test-{}@localhost", ports.server))
+        .env("RABBITMQ_NODE_PORT", ports.server.to_string())
+        .env("RABBITMQ_NODE_IP_ADDRESS", "127.0.0.1")
+        .env("RABBITMQ_DIST_PORT", ports.distribution.to_string())
+        .env("RABBITMQ_MNESIA_BASE", folder.join("mnesia"))
+        .env("RABBITMQ_LOG_BASE", folder.join("log"))
+        .env("RABBITMQ_LOGS", "-")
+        .env("RABBITMQ_PID_FILE", folder.join("pid"))
+        .env("RABBITMQ_CONFIG_FILE", folder.join("rabbitmq.conf"))
+        .env("RABBITMQ_ENABLED_PLUGINS_FILE", folder.join("enabled_plugins"))
+        .env("RABBITMQ_CONF_ENV_FILE", "/dev/null")
+        .env("ERL_EPMD_PORT", ports.mapper.to_string())
+        .env("ERL_EPMD_ADDRESS", "127.0.0.1");
+    Process::start(&mut command)?.ready(ports.server)
+}
+
+impl Bed for RabbitMq {
+    fn name(&self) -> &'static str {
+        "rabbitmq"
+    }
+
+    fn backend(&mut self, _prefix: &str) -> Result<Backend> {
+        Ok(settings(self.ports.server, "guest", QueueKind::Quorum))
+    }
+
+    fn backend_with_priorities(&mut self) -> Result<Option<Backend>> {
+        Ok(Some(settings(self.ports.server, "guest", QueueKind::Classic)))
+    }
+
+    fn without_permission(&mut self) -> Result<Option<Backend>> {
+        Ok(Some(settings(self.ports.server, "guessed", QueueKind::Quorum)))
+    }
+
+    fn wrong_server(&mut self) -> Result<Backend> {
+        Ok(settings(web_server()?, "guest", QueueKind::Quorum))
+    }
+
+    fn crash(&mut self) -> Result<()> {
+        self.server.kill()?;
+        self.server = launch(self.ports, &self.data)?;
+        Ok(())
+    }
+
+    fn crashes_under_load(&self) -> usize {
+        1
+    }
+
+    fn pause(&mut self) -> Result<Pause> {
+        self.server.pause()
+    }
+}
