@@ -11,6 +11,7 @@ mod client;
 mod completions;
 mod demo;
 mod exit;
+mod logging;
 mod output;
 mod paint;
 mod progress;

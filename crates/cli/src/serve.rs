@@ -1,6 +1,5 @@
 //! `bellwether serve`: the scheduler.
 
-use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -10,7 +9,7 @@ use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::exit::Verdict;
-use crate::output;
+use crate::{logging, output};
 
 /// Run the scheduler. On SIGTERM or SIGINT it saves its state and ends; workers go on with what
 /// they run and come back.
@@ -31,14 +30,10 @@ pub(crate) struct Arguments {
     /// Address for HTTP
     #[arg(long, value_name = "ADDRESS")]
     http: Option<SocketAddr>,
-    /// What is told on standard error
-    #[arg(
-        long,
-        value_name = "LEVEL",
-        default_value = "info",
-        value_parser = ["error", "warn", "info", "debug"]
-    )]
-    log: String,
+    /// What is told on standard error: error, warn, info or debug, or levels of single parts, as
+    /// info,bellwether_server::clickhouse=debug
+    #[arg(long, value_name = "LEVEL")]
+    log: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -46,14 +41,10 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     end_with_the_first_panic();
-    let level: tracing::Level = arguments.log.parse()?;
-    tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_max_level(level)
-        .init();
+    let config = configuration(&arguments)?;
+    logging::start(&config.log)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(serve(arguments))
+    runtime.block_on(serve(&arguments, config))
 }
 
 /// A thread that is gone would leave a scheduler that takes jobs and does nothing: whoever watches
@@ -66,10 +57,9 @@ fn end_with_the_first_panic() {
     }));
 }
 
-async fn serve(arguments: Arguments) -> anyhow::Result<Verdict> {
+async fn serve(arguments: &Arguments, config: ServerConfig) -> anyhow::Result<Verdict> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let config = configuration(&arguments)?;
     let data_dir = config.data_dir.clone();
     let server = Server::start(config).await?;
     let (grpc, http) = (server.grpc_address(), server.http_address());
@@ -93,6 +83,7 @@ fn configuration(arguments: &Arguments) -> anyhow::Result<ServerConfig> {
         ("data_dir", data_dir),
         ("grpc", arguments.grpc.map(|address| address.to_string())),
         ("http", arguments.http.map(|address| address.to_string())),
+        ("log.level", arguments.log.clone()),
     ];
     let overrides: Vec<(String, String)> =
         given.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect();

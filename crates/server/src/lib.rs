@@ -26,6 +26,7 @@ pub mod security;
 pub mod server;
 mod space;
 mod telemetry;
+mod trace;
 
 pub use config::ServerConfig;
 pub use scheduler::RecoverError;

@@ -32,6 +32,7 @@ use crate::security::tls::{TlsError, acceptor};
 use crate::security::tokens::{Tokens, TokensError};
 use crate::security::{Exposed, check_exposure};
 use crate::space::SpaceProbe;
+use crate::trace::context::Tracing;
 use crate::{clickhouse, clock, config, descriptors, listener, rest, telemetry};
 
 /// How long open calls may take to end when the server shuts down.
@@ -118,7 +119,8 @@ impl Server {
         let message_bytes_max = config.limits.message_bytes_max;
         let scheduler = SchedulerServer::new(SchedulerService { desk: desk.clone() })
             .max_decoding_message_size(message_bytes_max);
-        let workers = WorkerLinkServer::new(WorkerLinkService::new(handle.clone()))
+        let tracing = config.otlp.as_ref().map(Tracing::new);
+        let workers = WorkerLinkServer::new(WorkerLinkService::new(handle.clone(), tracing))
             .max_decoding_message_size(message_bytes_max);
         let router = builder(config.limits)
             .layer(door.clone())

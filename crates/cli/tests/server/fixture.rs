@@ -19,7 +19,7 @@ pub(crate) struct World {
 }
 
 /// Killed when dropped.
-pub(crate) struct Process(Child);
+pub(crate) struct Process(pub(crate) Child);
 
 impl World {
     pub(crate) fn new() -> World {

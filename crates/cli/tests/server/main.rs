@@ -4,5 +4,6 @@ mod commands;
 mod durability;
 mod fixture;
 mod history;
+mod logging;
 mod measuring;
 mod security;

@@ -7,66 +7,57 @@
 //!
 //! Deliberately absent: anything that scheduling waits for.
 
-mod buffer;
 mod cursor;
 mod names;
+mod outlet;
 mod row;
 mod rows;
 mod schema;
-mod sender;
 mod warm;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
+use bellwether_core::model::Seq;
 use clickhouse::Client;
 
 use crate::config::ClickHouse;
-use crate::metrics::Metrics;
-use buffer::Buffer;
+use crate::metrics::{Metrics, Sink};
+use crate::telemetry::buffer::Buffer;
+use crate::telemetry::outlet::Sending;
 use cursor::Cursor;
+pub(crate) use names::reason_name;
+use outlet::Tables;
+pub(crate) use row::Row;
 pub(crate) use rows::Rows;
-pub(crate) use sender::Sender;
 pub(crate) use warm::remembered;
 
-/// The thread that sends.
+/// What will be sent to, once the past is known.
 #[derive(Debug)]
-pub(crate) struct Sending {
-    buffer: Arc<Buffer>,
-    thread: std::thread::JoinHandle<()>,
+pub(crate) struct Prepared {
+    tables: Tables,
+    buffer: Arc<Buffer<Row>>,
+    interval: Duration,
 }
 
-/// What is to be made rows of, and who sends them. `head` is the journal's last position.
+/// What makes rows, and what sends them. `head` is the journal's last position.
 pub(crate) fn prepare(
     config: &ClickHouse,
     data_dir: &Path,
-    head: bellwether_core::model::Seq,
+    head: Seq,
     metrics: Arc<Metrics>,
-) -> (Rows, Sender) {
+) -> (Rows, Prepared) {
     let cursor = Cursor::load(data_dir, head);
-    let buffer = Arc::new(Buffer::new(config.buffer_rows, metrics));
+    let buffer = Arc::new(Buffer::new(Sink::ClickHouse, config.buffer_rows, metrics));
     let rows = Rows::new(buffer.clone(), &cursor);
-    (rows, Sender::new(config, buffer, cursor))
+    let tables = Tables::new(config, cursor);
+    (rows, Prepared { tables, buffer, interval: config.flush_interval })
 }
 
-impl Sending {
-    pub(crate) fn start(sender: Sender) -> std::io::Result<Sending> {
-        let buffer = sender.buffer();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let thread =
-            std::thread::Builder::new().name("clickhouse".to_owned()).spawn(move || {
-                crate::priority::give_way();
-                runtime.block_on(sender.run());
-            })?;
-        Ok(Sending { buffer, thread })
-    }
-
-    /// Sends what there is, if that does not take long.
-    pub(crate) fn close(self) {
-        self.buffer.close();
-        if self.thread.join().is_err() {
-            tracing::error!("the thread that writes to ClickHouse panicked");
-        }
+impl Prepared {
+    pub(crate) fn start(self) -> std::io::Result<Sending<Row>> {
+        Sending::start(self.tables, self.buffer, self.interval)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use bellwether_core::Reason;
 
-pub(super) fn reason_name(reason: Reason) -> &'static str {
+pub(crate) fn reason_name(reason: Reason) -> &'static str {
     match reason {
         Reason::OnlyWorker => "only_worker",
         Reason::LeastLoaded { .. } => "least_loaded",

@@ -5,7 +5,7 @@ use bellwether_core::model::{Name, Seq};
 use serde::{Serialize, Serializer};
 
 #[derive(Debug)]
-pub(super) enum Row {
+pub(crate) enum Row {
     Decision(DecisionRow),
     Execution(ExecutionRow),
 }
@@ -20,7 +20,7 @@ impl Row {
 }
 
 #[derive(Debug, clickhouse::Row, Serialize)]
-pub(super) struct DecisionRow {
+pub(crate) struct DecisionRow {
     pub(super) stream: Name,
     /// The token of the attempt: where the decision is in the journal.
     pub(super) position: u64,
@@ -53,7 +53,7 @@ pub(super) struct DecisionRow {
 }
 
 #[derive(Debug, clickhouse::Row, Serialize)]
-pub(super) struct ExecutionRow {
+pub(crate) struct ExecutionRow {
     pub(super) stream: Name,
     /// Where the end of the attempt is in the journal.
     pub(super) position: u64,

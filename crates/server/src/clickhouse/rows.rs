@@ -6,16 +6,16 @@ use std::sync::Arc;
 use bellwether_core::Decision;
 use bellwether_core::model::{Name, Seq, Timestamp, WorkerNo};
 
-use super::buffer::Buffer;
 use super::cursor::Cursor;
 use super::names::reason_name;
 use super::row::{DecisionRow, ExecutionRow, Row};
+use crate::telemetry::buffer::Buffer;
 use crate::telemetry::live::{LiveJob, LiveOffer, Workers};
 use crate::telemetry::sighting::{OfferEnd, Sighting};
 
 #[derive(Debug)]
 pub(crate) struct Rows {
-    buffer: Arc<Buffer>,
+    buffer: Arc<Buffer<Row>>,
     stream: Name,
     /// Up to here everything has been sent before.
     sent: Seq,
@@ -24,7 +24,7 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    pub(super) fn new(buffer: Arc<Buffer>, cursor: &Cursor) -> Rows {
+    pub(super) fn new(buffer: Arc<Buffer<Row>>, cursor: &Cursor) -> Rows {
         let stream = cursor.stream.clone();
         Rows { buffer, stream, sent: cursor.sent, fresh: Vec::new() }
     }

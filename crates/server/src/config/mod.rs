@@ -35,8 +35,36 @@ pub struct ServerConfig {
     pub default_queue: String,
     /// Where decisions and executions are written, too.
     pub clickhouse: Option<ClickHouse>,
+    /// Where spans are sent.
+    pub otlp: Option<Otlp>,
+    pub log: Log,
     /// What may be changed while the scheduler runs.
     pub scheduling: Config,
+}
+
+/// A collector of traces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Otlp {
+    /// Of its gRPC interface.
+    pub endpoint: String,
+    /// The name under which this scheduler shows.
+    pub service: String,
+    /// Of jobs that come without a trace context, how many are traced.
+    pub sample_permille: u32,
+}
+
+/// What is told on standard error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Log {
+    pub format: LogFormat,
+    /// A level, or levels of single parts, as `info,bellwether_server::clickhouse=debug`.
+    pub level: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    Text,
+    Json,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,8 +126,17 @@ impl Default for ServerConfig {
             telemetry: true,
             default_queue: "default".to_owned(),
             clickhouse: None,
+            otlp: None,
+            log: Log { format: LogFormat::Text, level: "info".to_owned() },
             scheduling: Config::default(),
         }
+    }
+}
+
+impl Default for Otlp {
+    fn default() -> Otlp {
+        let (endpoint, service) = (String::new(), "bellwether".to_owned());
+        Otlp { endpoint, service, sample_permille: 10 }
     }
 }
 

@@ -10,7 +10,7 @@ use bellwether_core::model::{Micros, Name, Priority, Strategy};
 use super::nearest::nearest;
 use super::secret::Keeper;
 use super::value::{Parsed, bytes, number, share, span, switch};
-use super::{ClickHouse, JournalKind, LoadError, ServerConfig, TlsFiles};
+use super::{ClickHouse, JournalKind, LoadError, LogFormat, Otlp, ServerConfig, TlsFiles};
 
 const PREFIX: &str = "BELLWETHER_";
 const DURATION_BY_TYPE: &str = "duration_by_type.";
@@ -25,6 +25,7 @@ pub(super) struct Draft {
     key: Option<PathBuf>,
     clickhouse: ClickHouse,
     clickhouse_password: Option<Keeper>,
+    otlp: Otlp,
 }
 
 struct Setting {
@@ -71,6 +72,9 @@ impl Draft {
             let keeper = self.clickhouse_password;
             self.clickhouse.password = keeper.map(|keeper| keeper.ask("clickhouse")).transpose()?;
             self.config.clickhouse = Some(self.clickhouse);
+        }
+        if !self.otlp.endpoint.is_empty() {
+            self.config.otlp = Some(self.otlp);
         }
         self.config.scheduling.validate()?;
         Ok(self.config)
@@ -121,6 +125,11 @@ settings! {
     "history_jobs_max": |d, v| { d.config.history.jobs_max = number(v)?; Ok(()) };
     "history_keep_for": |d, v| { d.config.history.keep_for = duration(v)?; Ok(()) };
     "telemetry": |d, v| { d.config.telemetry = switch(v)?; Ok(()) };
+    "log.format": |d, v| { d.config.log.format = log_format(v)?; Ok(()) };
+    "log.level": |d, v| { d.config.log.level = v.to_owned(); Ok(()) };
+    "otlp.endpoint": |d, v| { d.otlp.endpoint = url(v)?; Ok(()) };
+    "otlp.service": |d, v| { d.otlp.service = v.to_owned(); Ok(()) };
+    "otlp.sample_permille": |d, v| { d.otlp.sample_permille = permille(v)?; Ok(()) };
     "clickhouse.url": |d, v| { d.clickhouse.url = url(v)?; Ok(()) };
     "clickhouse.database": |d, v| { d.clickhouse.database = identifier(v)?; Ok(()) };
     "clickhouse.user": |d, v| { d.clickhouse.user = Some(v.to_owned()); Ok(()) };
@@ -191,9 +200,22 @@ fn address(text: &str) -> Parsed<std::net::SocketAddr> {
     text.parse().map_err(|_| "an address with a port, as 127.0.0.1:7070")
 }
 
+fn log_format(text: &str) -> Parsed<LogFormat> {
+    match text {
+        "text" => Ok(LogFormat::Text),
+        "json" => Ok(LogFormat::Json),
+        _ => Err("text or json"),
+    }
+}
+
+fn permille(text: &str) -> Parsed<u32> {
+    let permille = number(text)?;
+    if permille <= 1_000 { Ok(permille) } else { Err("0 to 1000") }
+}
+
 fn url(text: &str) -> Parsed<String> {
     let web = text.starts_with("http://") || text.starts_with("https://");
-    if web { Ok(text.to_owned()) } else { Err("an address as http://127.0.0.1:8123") }
+    if web { Ok(text.to_owned()) } else { Err("an address, as http://127.0.0.1:8123") }
 }
 
 fn identifier(text: &str) -> Parsed<String> {

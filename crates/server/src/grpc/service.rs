@@ -14,6 +14,7 @@ use tonic::{Request, Response, Status, Streaming};
 use super::status::{malformed, unanswered, unavailable};
 use super::{submit, wait};
 use crate::desk::{Configured, Desk, EventsWanted, Refused, Unanswered, worker_views};
+use crate::trace::context;
 
 const SNAPSHOT_CHUNK_BYTES: usize = 1 << 20;
 
@@ -30,6 +31,12 @@ impl SchedulerService {
     ) -> Result<Response<v1::Done>, Status> {
         self.desk.each(ids, command).await.map(Response::new).map_err(unavailable)
     }
+}
+
+/// What the request says of the trace that it belongs to.
+fn trace_parent<T>(request: &Request<T>) -> Option<String> {
+    let value = request.metadata().get(context::TRACE_PARENT)?;
+    value.to_str().ok().map(str::to_owned)
 }
 
 fn name(field: &str, text: &str) -> Result<Name, Status> {
@@ -49,7 +56,10 @@ impl Scheduler for SchedulerService {
         &self,
         request: Request<v1::SubmitRequest>,
     ) -> Result<Response<v1::SubmitResponse>, Status> {
-        let submitted = self.desk.submit(request.into_inner().submissions).await;
+        let trace_parent = trace_parent(&request);
+        let mut submissions = request.into_inner().submissions;
+        context::adopt(&mut submissions, trace_parent.as_deref());
+        let submitted = self.desk.submit(submissions).await;
         Ok(Response::new(submit::response(submitted.map_err(unavailable)?)))
     }
 
@@ -57,7 +67,9 @@ impl Scheduler for SchedulerService {
         &self,
         request: Request<Streaming<v1::SubmitRequest>>,
     ) -> Result<Response<Self::SubmitStreamStream>, Status> {
-        Ok(Response::new(submit::submit_stream(self.desk.clone(), request.into_inner())))
+        let trace_parent = trace_parent(&request);
+        let requests = request.into_inner();
+        Ok(Response::new(submit::submit_stream(self.desk.clone(), requests, trace_parent)))
     }
 
     async fn get_job(

@@ -11,6 +11,7 @@ use tonic::{Status, Streaming};
 
 use super::status::unavailable;
 use crate::desk::{Desk, Pending, Refused, Submitted};
+use crate::trace::context;
 
 /// Requests of one stream that may wait for their answers.
 const STREAM_REQUESTS_MAX: usize = 64;
@@ -31,9 +32,13 @@ pub(super) fn response(results: Vec<Submitted>) -> v1::SubmitResponse {
     }
 }
 
-pub(super) fn submit_stream(desk: Desk, requests: Streaming<v1::SubmitRequest>) -> Responses {
+pub(super) fn submit_stream(
+    desk: Desk,
+    requests: Streaming<v1::SubmitRequest>,
+    trace_parent: Option<String>,
+) -> Responses {
     let (sender, receiver) = mpsc::channel(STREAM_REQUESTS_MAX);
-    tokio::spawn(forward(desk.clone(), requests, sender));
+    tokio::spawn(forward(desk.clone(), requests, sender, trace_parent));
     let responses = ReceiverStream::new(receiver).then(move |sent: Result<Pending, Status>| {
         let desk = desk.clone();
         async move { sent?.answer(&desk).await.map(response).map_err(unavailable) }
@@ -46,14 +51,16 @@ async fn forward(
     desk: Desk,
     mut requests: Streaming<v1::SubmitRequest>,
     answers: mpsc::Sender<Result<Pending, Status>>,
+    trace_parent: Option<String>,
 ) {
     loop {
         let Ok(permit) = answers.reserve().await else { return };
-        let request = match requests.message().await {
+        let mut request = match requests.message().await {
             Ok(Some(request)) => request,
             Ok(None) => return,
             Err(status) => return permit.send(Err(status)),
         };
+        context::adopt(&mut request.submissions, trace_parent.as_deref());
         match desk.send_submissions(request.submissions).await {
             Ok(pending) => permit.send(Ok(pending)),
             Err(why) => return permit.send(Err(unavailable(why))),

@@ -3,8 +3,8 @@
 use std::pin::Pin;
 use std::time::Duration;
 
-use bellwether_core::Command;
 use bellwether_core::model::WorkerId;
+use bellwether_core::{Command, Offer};
 use bellwether_wire::rejection::MALFORMED;
 use bellwether_wire::v1::worker_link_server::WorkerLink;
 use bellwether_wire::worker::{
@@ -22,6 +22,7 @@ use crate::scheduler::{
     End, Handle, NumberedReport, Outgoing, Refusal, Registration, ReportNumber,
     SESSION_MESSAGES_MAX, SessionInput, SessionKey,
 };
+use crate::trace::context::Tracing;
 
 /// How long a new session may take to register.
 const REGISTER_WITHIN: Duration = Duration::from_secs(10);
@@ -29,11 +30,13 @@ const REGISTER_WITHIN: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone)]
 pub(crate) struct WorkerLinkService {
     handle: Handle,
+    /// If traces are recorded.
+    tracing: Option<Tracing>,
 }
 
 impl WorkerLinkService {
-    pub(crate) fn new(handle: Handle) -> WorkerLinkService {
-        WorkerLinkService { handle }
+    pub(crate) fn new(handle: Handle, tracing: Option<Tracing>) -> WorkerLinkService {
+        WorkerLinkService { handle, tracing }
     }
 }
 
@@ -58,10 +61,11 @@ impl WorkerLink for WorkerLinkService {
             reports: ReportNumber(0),
         };
         tokio::spawn(session.listen(request.into_inner()));
+        let tracing = self.tracing;
         let messages = ReceiverStream::new(messages).map(move |message| {
             // Dropped with the stream, which is how the listening half learns of its end.
             let _: &oneshot::Sender<()> = &alive;
-            message.map(to_wire).map_err(session_ended)
+            message.map(|message| to_wire(message, tracing)).map_err(session_ended)
         });
         Ok(Response::new(Box::pin(messages)))
     }
@@ -153,7 +157,7 @@ impl Incoming {
     }
 }
 
-fn to_wire(outgoing: Outgoing) -> v1::SchedulerMessage {
+fn to_wire(outgoing: Outgoing, tracing: Option<Tracing>) -> v1::SchedulerMessage {
     v1::SchedulerMessage {
         registered: outgoing.registered.map(|registered| v1::Registered {
             worker: registered.worker.0,
@@ -164,7 +168,7 @@ fn to_wire(outgoing: Outgoing) -> v1::SchedulerMessage {
         offers: outgoing
             .offers
             .iter()
-            .map(|(offer, run)| offer_to_wire(offer, run.as_ref()))
+            .map(|(offer, run)| traced(offer, offer_to_wire(offer, run.as_ref()), tracing))
             .collect(),
         grants: outgoing.grants.into_iter().map(attempt_to_wire).collect(),
         revokes: outgoing
@@ -177,6 +181,16 @@ fn to_wire(outgoing: Outgoing) -> v1::SchedulerMessage {
         drain: outgoing.drain,
         reconnect: outgoing.reconnect,
     }
+}
+
+/// If the scheduler records the job's trace, the worker's spans belong below the attempt's; else
+/// below what the submitter said.
+fn traced(offer: &Offer, mut wire: v1::Offer, tracing: Option<Tracing>) -> v1::Offer {
+    let trace = tracing.and_then(|tracing| tracing.of_job(offer.attempt.job, &offer.spec));
+    if let Some(trace) = trace {
+        wire.trace_parent = trace.of_attempt(offer.attempt.token).to_string();
+    }
+    wire
 }
 
 fn refusal(refusal: Refusal) -> v1::Refusal {

@@ -1,5 +1,7 @@
 //! What is read from a request: every failure is a [`Problem`] that says what was wrong.
 
+use std::convert::Infallible;
+
 use axum::RequestExt as _;
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
@@ -13,6 +15,19 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::problem::Problem;
+use crate::trace::context::TRACE_PARENT;
+
+/// What the request says of the trace that it belongs to.
+pub(super) struct TraceOf(pub(super) Option<String>);
+
+impl<S: Send + Sync> FromRequestParts<S> for TraceOf {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<TraceOf, Infallible> {
+        let given = parts.headers.get(TRACE_PARENT).and_then(|value| value.to_str().ok());
+        Ok(TraceOf(given.map(str::to_owned)))
+    }
+}
 
 /// A body of JSON, still as it was written.
 pub(super) struct RawJson(pub(super) Box<RawValue>);

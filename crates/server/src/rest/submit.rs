@@ -8,10 +8,11 @@ use bellwether_wire::json::{job_from_json, run_from_json, submission_from_json};
 use bellwether_wire::{Malformed, v1};
 use serde_json::value::RawValue;
 
-use super::read::RawJson;
+use super::read::{RawJson, TraceOf};
 use super::view::{Accepted, NewJob, NewRun, NewSubmission, SubmissionResult};
 use super::{Problem, Rest, link};
 use crate::desk::{Refused, Unanswered};
+use crate::trace::context;
 
 /// Submit a job
 ///
@@ -28,11 +29,12 @@ use crate::desk::{Refused, Unanswered};
 )]
 pub(super) async fn job(
     State(rest): State<Rest>,
+    TraceOf(trace): TraceOf,
     RawJson(raw): RawJson,
 ) -> Result<Response, Problem> {
     let job = job_from_json(&raw).map_err(|why| Problem::from(&why))?;
     let submission = v1::Submission { run_id: String::new(), jobs: vec![job] };
-    let accepted = Accepted::new(one(&rest, submission).await.map_err(unnumbered)?, None);
+    let accepted = Accepted::new(one(&rest, submission, trace).await.map_err(unnumbered)?, None);
     let location = link::job(accepted.first_id());
     Ok(created(accepted, location))
 }
@@ -52,13 +54,14 @@ pub(super) async fn job(
 )]
 pub(super) async fn run(
     State(rest): State<Rest>,
+    TraceOf(trace): TraceOf,
     RawJson(raw): RawJson,
 ) -> Result<Response, Problem> {
     let submission = run_from_json(&raw, &mut || rest.desk.ids.generate());
     let submission = submission.map_err(|why| Problem::from(&why))?;
     let run = submission.run_id.clone();
     let location = link::run(&run);
-    let accepted = Accepted::new(one(&rest, submission).await?, Some(run));
+    let accepted = Accepted::new(one(&rest, submission, trace).await?, Some(run));
     Ok(created(accepted, location))
 }
 
@@ -72,6 +75,7 @@ pub(super) async fn run(
 )]
 pub(super) async fn several(
     State(rest): State<Rest>,
+    TraceOf(trace): TraceOf,
     RawJson(raw): RawJson,
 ) -> Result<Json<Vec<SubmissionResult>>, Problem> {
     let list: Vec<Box<RawValue>> = serde_json::from_str(raw.get())
@@ -86,6 +90,7 @@ pub(super) async fn several(
             run
         }));
     }
+    context::adopt(&mut submissions, trace.as_deref());
     let mut submitted = rest.desk.submit(submissions).await?.into_iter();
     let results = read.into_iter().map(|read| {
         let run = read.map_err(|why| Problem::from(&why))?;
@@ -100,8 +105,14 @@ pub(super) async fn several(
     Ok(Json(results.map(result).collect()))
 }
 
-async fn one(rest: &Rest, submission: v1::Submission) -> Result<v1::Accepted, Unanswered> {
-    let submitted = rest.desk.submit(vec![submission]).await?.pop();
+async fn one(
+    rest: &Rest,
+    submission: v1::Submission,
+    trace: Option<String>,
+) -> Result<v1::Accepted, Unanswered> {
+    let mut submissions = vec![submission];
+    context::adopt(&mut submissions, trace.as_deref());
+    let submitted = rest.desk.submit(submissions).await?.pop();
     Ok(submitted.expect("the desk answers every submission")?)
 }
 

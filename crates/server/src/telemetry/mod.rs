@@ -4,7 +4,9 @@
 //! Deliberately absent: anything that the loop waits for. A thread that falls behind reads the
 //! journal, which keeps what it has not seen.
 
+pub(crate) mod buffer;
 pub(crate) mod live;
+pub(crate) mod outlet;
 mod past;
 pub(crate) mod sighting;
 mod thread;
@@ -17,9 +19,11 @@ use bellwether_core::Entry;
 use bellwether_core::model::Seq;
 use bellwether_journal::Reader;
 
-use crate::clickhouse::{self, Sending};
+use crate::clickhouse;
 use crate::config::ServerConfig;
 use crate::metrics::Metrics;
+use crate::trace::{self, Spans};
+use outlet::Sending;
 pub(crate) use past::Past;
 use thread::{News, Onlooker};
 
@@ -33,7 +37,8 @@ pub(crate) struct Feed {
     queued: Arc<AtomicUsize>,
     reached: Arc<AtomicU64>,
     thread: std::thread::JoinHandle<()>,
-    clickhouse: Option<Sending>,
+    clickhouse: Option<Sending<clickhouse::Row>>,
+    otlp: Option<Sending<trace::Span>>,
     behind: bool,
 }
 
@@ -41,7 +46,9 @@ pub(crate) struct Feed {
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) past: Past,
-    clickhouse: Option<clickhouse::Sender>,
+    clickhouse: Option<clickhouse::Prepared>,
+    spans: Option<Spans>,
+    otlp: Option<trace::Prepared>,
     metrics: Arc<Metrics>,
 }
 
@@ -51,14 +58,16 @@ pub(crate) fn prepare(
     head: Seq,
     metrics: &Arc<Metrics>,
 ) -> Option<Prepared> {
-    if !config.telemetry && config.clickhouse.is_none() {
+    if !config.telemetry && config.clickhouse.is_none() && config.otlp.is_none() {
         return None;
     }
     let clickhouse = config.clickhouse.as_ref();
     let clickhouse = clickhouse
         .map(|clickhouse| clickhouse::prepare(clickhouse, &config.data_dir, head, metrics.clone()));
     let (rows, clickhouse) = clickhouse.unzip();
-    Some(Prepared { past: Past::new(rows), clickhouse, metrics: metrics.clone() })
+    let otlp = config.otlp.as_ref().map(|otlp| trace::prepare(otlp, metrics.clone()));
+    let (spans, otlp) = otlp.unzip();
+    Some(Prepared { past: Past::new(rows), clickhouse, spans, otlp, metrics: metrics.clone() })
 }
 
 /// Starts after `head`, which is as far as the past was told.
@@ -67,13 +76,14 @@ pub(crate) fn start(
     head: Seq,
     journal: Box<dyn Reader>,
 ) -> std::io::Result<Feed> {
-    let Prepared { past, clickhouse, metrics } = prepared;
+    let Prepared { past, clickhouse, spans, otlp, metrics } = prepared;
     let (news, inbox) = channel();
     let queued = Arc::new(AtomicUsize::new(0));
     let reached = Arc::new(AtomicU64::new(head.0));
     let onlooker = Onlooker {
         live: past.live,
         rows: past.rows,
+        spans,
         journal,
         metrics,
         news: inbox,
@@ -85,8 +95,9 @@ pub(crate) fn start(
         crate::priority::give_way();
         onlooker.run();
     })?;
-    let clickhouse = clickhouse.map(Sending::start).transpose()?;
-    Ok(Feed { news, queued, reached, thread, clickhouse, behind: false })
+    let clickhouse = clickhouse.map(clickhouse::Prepared::start).transpose()?;
+    let otlp = otlp.map(trace::Prepared::start).transpose()?;
+    Ok(Feed { news, queued, reached, thread, clickhouse, otlp, behind: false })
 }
 
 impl Feed {
@@ -116,6 +127,9 @@ impl Feed {
         }
         if let Some(clickhouse) = self.clickhouse {
             clickhouse.close();
+        }
+        if let Some(otlp) = self.otlp {
+            otlp.close();
         }
     }
 

@@ -12,6 +12,7 @@ use bellwether_journal::{ReadError, Reader};
 use super::live::Live;
 use crate::clickhouse::Rows;
 use crate::metrics::Metrics;
+use crate::trace::Spans;
 
 /// After the journal could not be read.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
@@ -28,6 +29,8 @@ pub(super) struct Onlooker {
     pub(super) live: Live,
     /// For ClickHouse.
     pub(super) rows: Option<Rows>,
+    /// For a collector of traces.
+    pub(super) spans: Option<Spans>,
     pub(super) journal: Box<dyn Reader>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) news: Receiver<News>,
@@ -58,17 +61,23 @@ impl Onlooker {
     /// Takes in what is new of these.
     fn take(&mut self, entries: &[Entry]) {
         let mut observing = self.metrics.observing();
-        let rows = &mut self.rows;
+        let (rows, spans) = (&mut self.rows, &mut self.spans);
         for entry in entries.iter().filter(|entry| entry.seq > self.position) {
             self.live.see(entry, &mut |sighting| {
                 observing.see(sighting);
                 if let Some(rows) = rows {
                     rows.see(sighting);
                 }
+                if let Some(spans) = spans {
+                    spans.see(sighting);
+                }
             });
         }
         if let Some(rows) = rows {
             rows.flush();
+        }
+        if let Some(spans) = spans {
+            spans.flush();
         }
         if let Some(last) = entries.last() {
             self.position = self.position.max(last.seq);

@@ -7,5 +7,6 @@ mod clickhouse;
 #[path = "../server/fixture.rs"]
 mod fixture;
 mod prometheus;
+mod tracing;
 mod web;
 mod work;

@@ -63,6 +63,9 @@ pub(in crate::rest) struct NewJob {
     escalation: Option<NewEscalation>,
     /// How much data it works on, where that is not its payload: a hint for predictions.
     input_bytes: Option<u64>,
+    /// The W3C trace context that it belongs to; that of the request's header if it is left out.
+    #[schema(pattern = "^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$")]
+    trace_parent: Option<String>,
 }
 
 #[derive(ToSchema)]

@@ -1,0 +1,86 @@
+//! Batches of rows.
+
+use clickhouse::Client;
+use clickhouse::error::Error;
+
+use super::cursor::Cursor;
+use super::row::{DecisionRow, ExecutionRow, Row};
+use super::schema::migrate;
+use crate::config::ClickHouse;
+use crate::telemetry::outlet::{Outlet, Undelivered};
+
+#[derive(Debug)]
+pub(crate) struct Tables {
+    base: Client,
+    client: Client,
+    database: String,
+    cursor: Cursor,
+    migrated: bool,
+}
+
+impl Tables {
+    pub(super) fn new(config: &ClickHouse, cursor: Cursor) -> Tables {
+        let base = super::client(config);
+        Tables {
+            client: base.clone().with_database(&config.database),
+            base,
+            database: config.database.clone(),
+            cursor,
+            migrated: false,
+        }
+    }
+
+    async fn insert(&mut self, rows: &[Row]) -> Result<(), Error> {
+        // It may have come back without the tables.
+        if !std::mem::replace(&mut self.migrated, false) {
+            migrate(&self.base, &self.database).await?;
+        }
+        let mut decisions = None;
+        let mut executions = None;
+        for row in rows {
+            match row {
+                Row::Decision(row) => {
+                    if decisions.is_none() {
+                        decisions = Some(self.client.insert::<DecisionRow>("decisions").await?);
+                    }
+                    if let Some(insert) = &mut decisions {
+                        insert.write(row).await?;
+                    }
+                }
+                Row::Execution(row) => {
+                    if executions.is_none() {
+                        executions = Some(self.client.insert::<ExecutionRow>("executions").await?);
+                    }
+                    if let Some(insert) = &mut executions {
+                        insert.write(row).await?;
+                    }
+                }
+            }
+        }
+        if let Some(insert) = decisions {
+            insert.end().await?;
+        }
+        if let Some(insert) = executions {
+            insert.end().await?;
+        }
+        self.migrated = true;
+        Ok(())
+    }
+}
+
+impl Outlet for Tables {
+    type Item = Row;
+
+    const NAME: &'static str = "clickhouse";
+    const BATCH_MAX: usize = 50_000;
+
+    async fn deliver(&mut self, batch: &[Row]) -> Result<(), Undelivered> {
+        self.insert(batch).await.map_err(|error| Undelivered::Later(error.to_string()))
+    }
+
+    fn delivered(&mut self, batch: &[Row]) {
+        if let Some(last) = batch.last() {
+            self.cursor.save(last.position());
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Which jobs are traced, and the ids of their spans.
+
+use bellwether_core::model::{JobNo, JobSpec, Token, TraceParent};
+use bellwether_wire::v1;
+
+use crate::config::Otlp;
+
+/// The header and the metadata that carry the context of a request.
+pub(crate) const TRACE_PARENT: &str = "traceparent";
+
+/// Traces are recorded. A job that comes with a context is traced if that says so; of the others,
+/// some are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tracing {
+    /// A job without a context is traced if the hash of its name is below.
+    threshold: u64,
+}
+
+/// The trace of one job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct JobTrace {
+    pub(crate) trace_id: [u8; 16],
+    /// The submitter's; none if the trace begins here.
+    pub(crate) parent: Option<[u8; 8]>,
+    flags: u8,
+}
+
+impl Tracing {
+    pub(crate) fn new(config: &Otlp) -> Tracing {
+        let share = u64::from(config.sample_permille.min(1_000));
+        Tracing { threshold: (u64::MAX / 1_000).saturating_mul(share) }
+    }
+
+    pub(crate) fn of_job(self, no: JobNo, spec: &JobSpec) -> Option<JobTrace> {
+        if let Some(given) = spec.trace_parent.as_deref() {
+            let TraceParent { trace_id, span_id, flags } = *given;
+            let trace = JobTrace { trace_id, parent: Some(span_id), flags };
+            return given.is_sampled().then_some(trace);
+        }
+        if self.threshold == 0 {
+            return None;
+        }
+        let hash = blake3::Hasher::new()
+            .update(spec.id.as_str().as_bytes())
+            .update(&no.0.to_le_bytes())
+            .finalize();
+        let (chance, rest) = hash.as_bytes().split_first_chunk()?;
+        let trace_id = *rest.first_chunk()?;
+        let chosen = u64::from_le_bytes(*chance) < self.threshold;
+        chosen.then_some(JobTrace { trace_id, parent: None, flags: 1 })
+    }
+}
+
+impl JobTrace {
+    pub(crate) fn job_span(&self, no: JobNo) -> [u8; 8] {
+        self.span(b"job", no.0)
+    }
+
+    pub(crate) fn decision_span(&self, token: Token) -> [u8; 8] {
+        self.span(b"decision", token.0)
+    }
+
+    pub(crate) fn attempt_span(&self, token: Token) -> [u8; 8] {
+        self.span(b"attempt", token.0)
+    }
+
+    /// What the worker is told: its spans belong below the attempt's.
+    pub(crate) fn of_attempt(&self, token: Token) -> TraceParent {
+        let span_id = self.attempt_span(token);
+        TraceParent { trace_id: self.trace_id, span_id, flags: self.flags }
+    }
+
+    fn span(&self, what: &[u8], number: u64) -> [u8; 8] {
+        let hash = blake3::Hasher::new()
+            .update(&self.trace_id)
+            .update(what)
+            .update(&number.to_le_bytes())
+            .finalize();
+        *hash.as_bytes().first_chunk().expect("a hash is longer")
+    }
+}
+
+/// Jobs without a context of their own belong to that of the request they came with. A context that
+/// is none is left out, as W3C wants it.
+pub(crate) fn adopt(submissions: &mut [v1::Submission], given: Option<&str>) {
+    let Some(given) = given.filter(|given| TraceParent::parse(given).is_ok()) else { return };
+    for job in submissions.iter_mut().flat_map(|submission| &mut submission.jobs) {
+        if job.trace_parent.is_empty() {
+            given.clone_into(&mut job.trace_parent);
+        }
+    }
+}
