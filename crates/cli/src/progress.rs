@@ -18,6 +18,13 @@ impl Progress {
         Progress { bar, pending: 0 }
     }
 
+    /// For work of which nobody knows how long it is.
+    pub(crate) fn endless(unit: &'static str) -> Progress {
+        let template = format!("{{msg:>14}} {{spinner}} {{pos}} {unit}, {{per_sec}}");
+        let style = ProgressStyle::with_template(&template).expect("the template is well-formed");
+        Progress { bar: ProgressBar::no_length().with_style(style), pending: 0 }
+    }
+
     pub(crate) fn step(&mut self, doing: &'static str) {
         self.pending += 1;
         if self.pending >= STEPS_PER_UPDATE {

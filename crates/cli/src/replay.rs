@@ -1,15 +1,19 @@
 //! `bellwether replay`: does the journal hold, and does it lead to the same decisions?
 
+mod locate;
+
 use std::path::PathBuf;
 
-use bellwether_core::Event;
-use bellwether_journal::OpenError;
+use bellwether_core::verify::Mismatch;
+use bellwether_core::{Engine, Event};
+use bellwether_journal::{Damage, OpenError};
 use clap::Args;
 use serde::Serialize;
 
 use crate::archive::{self, Backend};
 use crate::exit::Verdict;
 use crate::output;
+use crate::progress::Progress;
 
 /// Mismatches that are told one by one.
 const TOLD_MAX: usize = 10;
@@ -41,11 +45,28 @@ struct Report {
     findings: Vec<String>,
 }
 
+/// What a damaged journal still says of what was changed.
+#[derive(Debug, Serialize)]
+struct Damaged {
+    damage: String,
+    /// Everything before this position is sound.
+    position: u64,
+    findings: Vec<String>,
+}
+
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     let report = match replay(&arguments)? {
         Ok(report) => report,
         Err(damage) => {
+            let findings = locate::locate(&arguments.data_dir, &damage)?;
             eprintln!("error: {damage}");
+            for finding in &findings {
+                eprintln!("  {finding}");
+            }
+            if arguments.json {
+                let (position, damage) = (damage.at.0, damage.to_string());
+                output::print_json(&Damaged { damage, position, findings })?;
+            }
             return Ok(Verdict::CheckFailed);
         }
     };
@@ -58,31 +79,34 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
 }
 
 /// The inner error is damage: what was to be found out, not a reason to stop.
-fn replay(arguments: &Arguments) -> anyhow::Result<Result<Report, OpenError>> {
+fn replay(arguments: &Arguments) -> anyhow::Result<Result<Report, Damage>> {
     let dir = &arguments.data_dir;
     let reader = match Backend::of(dir)?.inspect(dir) {
         Ok(reader) => reader,
-        Err(damage @ OpenError::Damaged(_)) => return Ok(Err(damage)),
+        Err(OpenError::Damaged(damage)) => return Ok(Err(damage)),
         Err(error) => return Err(error.into()),
     };
     let (mut engine, mut head) = archive::origin(reader.as_ref())?;
     let from = head.seq.0;
     let (mut events, mut decisions, mut mismatches) = (0, 0, 0);
     let mut findings = Vec::new();
+    let mut progress = Progress::endless("events");
     for record in reader.read(head.seq.next())? {
         let record = record?;
         head = record.head();
         for entry in &record.entries {
             events += 1;
             decisions += u64::from(matches!(entry.event, Event::Assigned { .. }));
+            progress.step("recomputing");
             if let Err(mismatch) = engine.verify(entry) {
                 mismatches += 1;
                 if findings.len() < TOLD_MAX {
-                    findings.push(mismatch.to_string());
+                    findings.push(told(&engine, &mismatch));
                 }
             }
         }
     }
+    drop(progress);
     let state_hash = engine.state_hash().iter().map(|byte| format!("{byte:02x}")).collect();
     Ok(Ok(Report {
         events,
@@ -94,6 +118,22 @@ fn replay(arguments: &Arguments) -> anyhow::Result<Result<Report, OpenError>> {
         state_hash,
         findings,
     }))
+}
+
+/// With names, as far as the engine knows them.
+fn told(engine: &Engine, mismatch: &Mismatch) -> String {
+    let state = engine.state();
+    let job = state.job(mismatch.job).map_or_else(
+        || format!("number {}", mismatch.job),
+        |job| format!("{} (number {})", job.spec.id, mismatch.job),
+    );
+    let worker = state
+        .worker(mismatch.worker)
+        .map_or_else(|| format!("number {}", mismatch.worker), |worker| worker.id().to_string());
+    let Mismatch { seq, recomputed, .. } = mismatch;
+    format!(
+        "the decision at position {seq} placed job {job} on worker {worker}; recomputed: {recomputed}"
+    )
 }
 
 fn readable(report: &Report) -> String {

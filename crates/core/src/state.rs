@@ -284,6 +284,11 @@ impl State {
         self.seq
     }
 
+    /// The time of the latest event.
+    pub fn event_time(&self) -> Timestamp {
+        self.event_time
+    }
+
     pub fn config(&self) -> &Config {
         &self.config
     }

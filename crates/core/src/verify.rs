@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use crate::engine::Engine;
 use crate::event::{Decision, Entry, Event};
-use crate::model::{JobNo, Seq, WorkerNo};
+use crate::model::{JobNo, Seq, Timestamp, WorkerNo};
 use crate::place::candidates::Wanted;
 use crate::place::choose::{Choice, Reserved};
 use crate::place::queue::Next;
@@ -21,6 +21,21 @@ pub struct Mismatch {
 }
 
 impl Engine {
+    /// The decision that the state leads to now, in words: what should stand at the next position
+    /// if a decision does.
+    pub fn expected_decision(&mut self, at: Timestamp) -> Option<String> {
+        self.state.now = self.state.now.max(at);
+        let now = self.state.now;
+        match self.state.next_decision(now, self.predictor.as_ref(), None) {
+            Next::Assign { job, worker, decision } => {
+                let (job, worker) = (self.state.expect_job(job), self.state.expect_worker(worker));
+                let (job, worker) = (&job.spec.id, worker.id());
+                Some(format!("job {job} on worker {worker}, score {}", decision.score.0))
+            }
+            Next::Nothing | Next::PredictorFailed { .. } => None,
+        }
+    }
+
     pub(crate) fn check_decision(&mut self, entry: &Entry) -> Result<(), Mismatch> {
         let Event::Assigned { job, worker, hedge, decision } = &entry.event else { return Ok(()) };
         self.state.now = self.state.now.max(entry.at);

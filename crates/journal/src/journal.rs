@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use bellwether_core::Entry;
 use bellwether_core::model::{Epoch, Seq};
+use bytes::Bytes;
 
 use crate::chain::Head;
 use crate::codec::decode::Record;
@@ -51,6 +52,12 @@ pub trait Reader: Send {
     /// Verified records from the one that holds `from` on; entries before `from` are left out. It
     /// ends where the journal ended when it was called, or later.
     fn read(&self, from: Seq) -> Result<Records<'_>, ReadError>;
+
+    /// What lies where the record at this position should be, sound or not; none if nothing that
+    /// looks like a record does.
+    fn bytes_at(&self, _at: Seq) -> Result<Option<Bytes>, ReadError> {
+        Ok(None)
+    }
 
     /// Where snapshots are kept; it may be used from another thread.
     fn snapshots(&self) -> Box<dyn Snapshots>;

@@ -24,6 +24,7 @@ pub mod thread;
 
 pub use chain::{Chain, Head};
 pub use codec::decode::Record;
+pub use codec::salvage::{Salvaged, salvage};
 pub use envelope::Envelope;
 pub use file::FileJournal;
 pub use journal::{

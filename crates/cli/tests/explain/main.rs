@@ -1,6 +1,8 @@
 //! Why: of jobs that wait, jobs that ran and jobs that were refused, asked of the real binary.
 
+mod journal;
 mod placed;
+mod recorded;
 mod seen;
 mod stage;
 mod waiting;

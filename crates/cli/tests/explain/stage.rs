@@ -1,6 +1,7 @@
 //! A scheduler of the real binary, and its command line.
 
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,7 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Stage {
     _folder: tempfile::TempDir,
-    server: Option<Child>,
+    server: Child,
     address: String,
 }
 
@@ -27,7 +28,7 @@ impl Stage {
             .stdout(Stdio::piped())
             .spawn()?;
         let stdout = child.stdout.take().context("its output is piped")?;
-        let mut stage = Stage { _folder: folder, server: Some(child), address: String::new() };
+        let mut stage = Stage { _folder: folder, server: child, address: String::new() };
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line)?;
         let hello: Value = serde_json::from_str(&line).context("the scheduler did not start")?;
@@ -90,11 +91,9 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        if let Some(server) = &mut self.server {
-            // It may have ended already.
-            drop(server.kill());
-            drop(server.wait());
-        }
+        // It may have ended already.
+        drop(self.server.kill());
+        drop(self.server.wait());
     }
 }
 
@@ -126,4 +125,16 @@ pub(crate) fn job(id: &str, kind: &str, role: &str, more: Value) -> Value {
         }
     }
     job
+}
+
+/// Copies a data directory to look at it or to damage it.
+pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            std::fs::copy(entry.path(), to.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bellwether_core::model::Seq;
+use bytes::Bytes;
 
 use super::files;
 use super::segment::{Found, Frames};
@@ -225,6 +226,18 @@ impl Reader for FileReader {
             Walk { reader: self, segments, frames: None, segment: Seq(0), from, durable };
         walk.start()?;
         Ok(Box::new(walk.map(move |record| Ok(trim(record?, from)))))
+    }
+
+    fn bytes_at(&self, at: Seq) -> Result<Option<Bytes>, ReadError> {
+        let bases = files::list(&self.dir).map_err(ReadError::Io)?;
+        let Some(&base) = bases.iter().rev().find(|base| **base < at) else { return Ok(None) };
+        let mut frames = open_segment(&self.dir, base)?;
+        while frames.prior().seq.next() < at {
+            if !matches!(frames.next()?, Found::Frame(_)) {
+                return Ok(None);
+            }
+        }
+        frames.unverified()
     }
 
     fn snapshots(&self) -> Box<dyn Snapshots> {

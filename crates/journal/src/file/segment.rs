@@ -150,6 +150,14 @@ impl Frames {
         }
     }
 
+    /// The record at this place, whether or not it matches its hash.
+    pub(super) fn unverified(&mut self) -> Result<Option<Bytes>, ReadError> {
+        let start = self.window.bytes_at(self.offset, FRAME_HEADER_BYTES)?;
+        let Some((_, length)) = parse_frame_start(&start) else { return Ok(None) };
+        let frame = self.window.bytes_at(self.offset, FRAME_HEADER_BYTES + length)?;
+        Ok((frame.len() == FRAME_HEADER_BYTES + length).then(|| frame.slice(FRAME_HEADER_BYTES..)))
+    }
+
     /// What is broken behind the last frame, if there is not nothing.
     pub(super) fn remains(&self) -> Result<Option<Damage>, ReadError> {
         let broken = Damage { at: self.prior.seq.next(), flaw: Flaw::Chain };

@@ -117,6 +117,12 @@ impl SqliteJournal {
         Ok(Box::new(reader))
     }
 
+    /// Like [`SqliteJournal::inspect`], without reading everything first: damage is met where it is.
+    pub fn look(dir: &Path) -> Result<Box<dyn Reader>, OpenError> {
+        let connection = connection::open_read_only(dir).map_err(|e| open_error(Seq(1), e))?;
+        Ok(Box::new(SqliteReader::new(connection, dir)))
+    }
+
     fn insert(&mut self, epoch: Epoch, entries: &[Entry]) -> Result<Head, AppendError> {
         let first = entries[0].seq;
         let draft = self.recorder.draft(epoch, entries);

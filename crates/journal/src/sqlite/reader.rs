@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use bellwether_core::model::Seq;
 use bytes::Bytes;
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension as _};
 
 use super::connection::{self, Meta};
 use super::failure::read_error;
@@ -145,6 +145,16 @@ impl Reader for SqliteReader {
         let rows = self.rows_after(prior.unwrap_or(base));
         let wanted = rows.skip_while(move |row| row.as_ref().is_ok_and(|row| row.head.seq < from));
         Ok(Box::new(wanted.map(move |row| Ok(trim(row?.decode()?, from)))))
+    }
+
+    fn bytes_at(&self, at: Seq) -> Result<Option<Bytes>, ReadError> {
+        let stored = self
+            .connection
+            .query_row("SELECT bytes FROM records WHERE first = ?1", [signed(at)], |row| {
+                row.get::<_, Vec<u8>>(0)
+            })
+            .optional();
+        Ok(stored.map_err(|error| read_error(at, error))?.map(Bytes::from))
     }
 
     fn snapshots(&self) -> Box<dyn Snapshots> {

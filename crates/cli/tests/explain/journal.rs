@@ -1,0 +1,131 @@
+//! A long journal: every decision in it is recomputed, and one that was changed is found and told,
+//! whether or not whoever changed it made the hashes right again.
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use anyhow::{Context as _, Result, ensure};
+use bellwether_core::Event;
+use serde_json::Value;
+
+use crate::recorded::Recording;
+use crate::stage::{bellwether, copy};
+
+const JOBS: usize = 4_000;
+const JOBS_FULL: usize = 100_000;
+/// A frame of the file: its start and the hash before the record.
+const FRAME_MAGIC: &[u8] = b"BWr1";
+const FRAME_HEADER_BYTES: usize = 56;
+
+fn jobs() -> usize {
+    if std::env::var_os("BELLWETHER_FULL").is_some() { JOBS_FULL } else { JOBS }
+}
+
+fn replay(dir: &Path) -> Result<Output> {
+    Ok(bellwether().args(["replay", "--json", "--data-dir"]).arg(dir).output()?)
+}
+
+fn report(output: &Output) -> Result<Value> {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    serde_json::from_slice(&output.stdout).with_context(|| format!("no report: {stderr}"))
+}
+
+/// What is told first, and that it is told of this decision.
+fn names_the_decision(report: &Value, position: u64, job: &str) -> Result<()> {
+    let findings = report["findings"].as_array().context("a list")?;
+    let told = |finding: &&Value| {
+        let text = finding.as_str().unwrap_or_default();
+        text.contains(&format!("the decision at position {position} placed job {job} "))
+            && text.contains("score Score(")
+    };
+    ensure!(findings.iter().any(|finding| told(&finding)), "{position} {job}: {report}");
+    Ok(())
+}
+
+fn segment(dir: &Path) -> Result<PathBuf> {
+    let paths = std::fs::read_dir(dir)?.map(|entry| Ok(entry?.path()));
+    let mut paths = paths.collect::<Result<Vec<_>>>()?;
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "log"));
+    paths.sort();
+    paths.into_iter().next().context("a journal has a file")
+}
+
+/// The first byte of a record in which two files differ; the hashes before the records do, too.
+fn changed_byte(one: &[u8], other: &[u8]) -> Result<usize> {
+    let first = one.iter().zip(other).position(|(one, other)| one != other);
+    let first = first.context("the files differ")?;
+    let frame = one[..first].windows(4).rposition(|window| window == FRAME_MAGIC);
+    let record = frame.context("it lies in a frame")? + FRAME_HEADER_BYTES;
+    let behind = one[record..].iter().zip(&other[record..]).position(|(one, other)| one != other);
+    Ok(record + behind.context("the record differs")?)
+}
+
+#[test]
+fn a_changed_decision_of_a_long_journal_is_found_and_told() -> Result<()> {
+    let mut recording = Recording::of(jobs())?;
+    let folder = tempfile::tempdir()?;
+    let [sound, damaged, forged, betrayed] =
+        ["sound", "damaged", "forged", "betrayed"].map(|name| folder.path().join(name));
+    recording.write(&sound)?;
+
+    let output = replay(&sound)?;
+    let told = report(&output)?;
+    ensure!(output.status.code() == Some(0), "{told}");
+    ensure!(told["mismatches"] == 0, "{told}");
+    ensure!(told["decisions"] == recording.decisions && recording.decisions >= jobs(), "{told}");
+
+    let (record, place) = recording.middle_decision()?;
+    let start = recording.records[record][0].seq.0;
+    let entry = &mut recording.records[record][place];
+    let position = entry.seq.0;
+    let Event::Assigned { job, decision, .. } = &mut entry.event else {
+        anyhow::bail!("it is a decision")
+    };
+    // As long as before when it is written, so that one byte differs.
+    decision.score.0 ^= 1;
+    // Jobs have numbers from 1 on, and ids from 0 on.
+    let job = format!("job-{}", job.0 - 1);
+    recording.write(&forged)?;
+
+    copy(&sound, &damaged)?;
+    let path = segment(&damaged)?;
+    let mut bytes = std::fs::read(&path)?;
+    let other = std::fs::read(segment(&forged)?)?;
+    let at = changed_byte(&bytes, &other)?;
+    bytes[at] = other[at];
+    std::fs::write(&path, &bytes)?;
+    let output = replay(&damaged)?;
+    let told = report(&output)?;
+    ensure!(output.status.code() == Some(1), "{told}");
+    ensure!(told["position"] == start, "the record is named: {told}");
+    names_the_decision(&told, position, &job)?;
+    let stderr = String::from_utf8(output.stderr)?;
+    ensure!(stderr.contains(&format!("damaged at position {start}")), "{stderr}");
+
+    // A byte after which nothing can be read: the place is told, and what was there.
+    bytes[at] = sound_byte(&sound, at)?;
+    bytes[at - 1] = 0xff;
+    std::fs::write(&path, &bytes)?;
+    let output = replay(&damaged)?;
+    let told = report(&output)?;
+    ensure!(output.status.code() == Some(1) && told["position"] == start, "{told}");
+    ensure!(told.to_string().contains(&position.to_string()), "{position} {told}");
+
+    let output = replay(&forged)?;
+    let told = report(&output)?;
+    ensure!(output.status.code() == Some(1) && told["mismatches"] == 1, "{told}");
+    names_the_decision(&told, position, &job)?;
+
+    copy(&forged, &betrayed)?;
+    std::fs::copy(sound.join("head"), betrayed.join("head"))?;
+    let output = replay(&betrayed)?;
+    let told = report(&output)?;
+    ensure!(output.status.code() == Some(1), "{told}");
+    ensure!(told["damage"].as_str().is_some_and(|text| text.contains("damaged")), "{told}");
+    ensure!(told.to_string().contains("written anew"), "{told}");
+    names_the_decision(&told, position, &job)
+}
+
+fn sound_byte(dir: &Path, at: usize) -> Result<u8> {
+    std::fs::read(segment(dir)?)?.get(at).copied().context("the file is as long")
+}
