@@ -4,7 +4,7 @@
 //! joins the worker's own queue, first in, first out.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet, VecDeque};
 
 use bellwether_core::model::config::PredictorKind;
 use bellwether_core::model::{
@@ -14,10 +14,11 @@ use bellwether_core::model::{
 use bellwether_core::{Answer, Command, Effect, Engine, Event, Rejection, Report};
 
 use super::worker::{Held, Worker};
-use super::{Fleet, Outcome, Stage, StageJob};
+use super::workload::Batch;
+use super::{Fleet, Outcome, Stage};
 
 /// Longer than any trace: nothing here may run into a timeout.
-const FOR_EVER: Micros = Micros::from_secs(100 * 365 * 86_400);
+pub(crate) const FOR_EVER: Micros = Micros::from_secs(100 * 365 * 86_400);
 /// Steps without an arrival or an end, after which waiting jobs are held to be stuck.
 const IDLE_STEPS_MAX: u32 = 10_000;
 
@@ -43,11 +44,22 @@ pub struct EngineRun<'a> {
     beat_every: Micros,
     pub hedges: u64,
     pub duplicates: u64,
+    /// Time that workers spent on executions that came to nothing.
+    pub wasted: Micros,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Happening {
-    End { machine: usize, token: Token },
+    End {
+        machine: usize,
+        token: Token,
+    },
+    /// A worker that was quiet takes up its offer.
+    Awake {
+        machine: usize,
+        token: Token,
+    },
+    /// Of a batch.
     Arrival(usize),
     Beat,
 }
@@ -60,6 +72,12 @@ struct Progress<'s, 'a> {
     positions: HashMap<JobNo, usize>,
     outcomes: Vec<Outcome>,
     unfinished: usize,
+    /// Offers that a worker has not taken up yet.
+    quiet: HashMap<Token, Held>,
+    /// When running attempts started.
+    started: HashMap<Token, Timestamp>,
+    /// Jobs that one worker was quiet about: the next one is not.
+    roused: HashSet<usize>,
 }
 
 impl<'a> EngineRun<'a> {
@@ -68,13 +86,12 @@ impl<'a> EngineRun<'a> {
         predictor: PredictorKind,
         fleet: &'a Fleet,
     ) -> Result<EngineRun<'a>, EngineRunError> {
-        let config = Config {
-            strategy,
-            predictor,
-            unreachable_after: FOR_EVER,
-            stall_after: FOR_EVER,
-            ..Config::default()
-        };
+        EngineRun::with(Config { strategy, predictor, ..Config::default() }, fleet)
+    }
+
+    /// With all of this configuration, but that nobody is ever taken for lost or stalled.
+    pub fn with(config: Config, fleet: &'a Fleet) -> Result<EngineRun<'a>, EngineRunError> {
+        let config = Config { unreachable_after: FOR_EVER, stall_after: FOR_EVER, ..config };
         let beat_every = config.heartbeat_interval.times(12);
         let mut run = EngineRun {
             engine: Engine::new(config),
@@ -88,6 +105,7 @@ impl<'a> EngineRun<'a> {
             beat_every,
             hedges: 0,
             duplicates: 0,
+            wasted: Micros::ZERO,
         };
         for (machine, spec) in fleet.worker_specs().into_iter().enumerate() {
             let id = spec.id.clone();
@@ -109,11 +127,6 @@ impl<'a> EngineRun<'a> {
     ) -> Result<Vec<Outcome>, EngineRunError> {
         let mut progress = Progress::new(stage, self.now);
         progress.agenda.push(Reverse((self.now + self.beat_every, Happening::Beat)));
-        if let Some(run) = &stage.run {
-            let jobs = (0..stage.jobs.len()).map(|at| new_job(stage, at)).collect();
-            let submission = Submission { run: Some(run.clone()), jobs, settled: Vec::new() };
-            self.submit(&mut progress, submission, 0, run)?;
-        }
         let mut idle_steps = 0;
         while progress.unfinished > 0 {
             let happening = self.advance(&mut progress)?;
@@ -121,10 +134,19 @@ impl<'a> EngineRun<'a> {
             match happening {
                 None => {}
                 Some(Happening::Beat) => self.beat(&mut progress)?,
-                Some(Happening::Arrival(at)) => {
+                Some(Happening::Arrival(batch)) => {
                     idle_steps = 0;
-                    let submission = Submission::one(new_job(stage, at));
-                    self.submit(&mut progress, submission, at, &stage.jobs[at].trace.id)?;
+                    let Batch { run, jobs } = stage.batches[batch].clone();
+                    let (first, what) = (jobs.start, &stage.jobs[jobs.start].trace.id);
+                    let jobs = jobs.map(|at| new_job(stage, at)).collect();
+                    let submission = Submission { run, jobs, settled: Vec::new() };
+                    self.submit(&mut progress, submission, first, what)?;
+                }
+                Some(Happening::Awake { machine, token }) => {
+                    if let Some(held) = progress.quiet.remove(&token) {
+                        self.take_up(&mut progress, machine, held)?;
+                        self.work_off(&mut progress)?;
+                    }
                 }
                 Some(Happening::End { machine, token }) => {
                     idle_steps = 0;
@@ -185,6 +207,7 @@ impl<'a> EngineRun<'a> {
         token: Token,
     ) -> Result<bool, EngineRunError> {
         let Some(held) = self.workers[machine].end(token) else { return Ok(false) };
+        progress.started.remove(&token);
         progress.outcomes[held.at].end = self.now.since(progress.base);
         progress.unfinished -= 1;
         self.start_queued(progress, machine);
@@ -211,14 +234,24 @@ impl<'a> EngineRun<'a> {
                 Effect::Offer { worker, offer } => {
                     let machine = self.machines[&worker];
                     let at = progress.positions[&offer.attempt.job];
-                    self.report(machine, offer.attempt, Report::Acknowledge)?;
-                    self.workers[machine].take(Held { at, attempt: offer.attempt });
-                    self.start_queued(progress, machine);
+                    let held = Held { at, attempt: offer.attempt };
+                    let quiet = progress.stage.jobs[at].quiet;
+                    if quiet > Micros::ZERO && progress.roused.insert(at) {
+                        let token = offer.attempt.token;
+                        progress.quiet.insert(token, held);
+                        let awake = Happening::Awake { machine, token };
+                        progress.agenda.push(Reverse((self.now + quiet, awake)));
+                    } else {
+                        self.take_up(progress, machine, held)?;
+                    }
                 }
                 Effect::Revoke { worker, attempt, .. } => {
                     let machine = self.machines[&worker];
+                    progress.quiet.remove(&attempt.token);
                     if self.workers[machine].revoke(attempt.token) {
                         self.duplicates += 1;
+                        let started = progress.started.remove(&attempt.token);
+                        self.wasted += started.map_or(Micros::ZERO, |at| self.now.since(at));
                         self.start_queued(progress, machine);
                     }
                 }
@@ -228,12 +261,25 @@ impl<'a> EngineRun<'a> {
         Ok(())
     }
 
+    fn take_up(
+        &mut self,
+        progress: &mut Progress<'_, '_>,
+        machine: usize,
+        held: Held,
+    ) -> Result<(), EngineRunError> {
+        self.report(machine, held.attempt, Report::Acknowledge)?;
+        self.workers[machine].take(held);
+        self.start_queued(progress, machine);
+        Ok(())
+    }
+
     fn start_queued(&mut self, progress: &mut Progress<'_, '_>, machine: usize) {
         while let Some(held) = self.workers[machine].start_next() {
             let job = &progress.stage.jobs[held.at];
             let end = self.now + self.fleet.machines()[machine].speed.time_for(job.work);
             let token = held.attempt.token;
             progress.agenda.push(Reverse((end, Happening::End { machine, token })));
+            progress.started.insert(token, self.now);
             let outcome = &mut progress.outcomes[held.at];
             outcome.machine = machine;
             outcome.start = self.now.since(progress.base);
@@ -274,12 +320,11 @@ impl<'a> EngineRun<'a> {
 impl<'s, 'a> Progress<'s, 'a> {
     fn new(stage: &'s Stage<'a>, base: Timestamp) -> Progress<'s, 'a> {
         let mut agenda = BinaryHeap::new();
-        if stage.run.is_none() {
-            let arrival = |(at, job): (usize, &StageJob<'_>)| {
-                Reverse((base + job.arrival, Happening::Arrival(at)))
-            };
-            agenda.extend(stage.jobs.iter().enumerate().map(arrival));
-        }
+        let arrival = |(number, batch): (usize, &Batch)| {
+            let first = &stage.jobs[batch.jobs.start];
+            Reverse((base + first.arrival, Happening::Arrival(number)))
+        };
+        agenda.extend(stage.batches.iter().enumerate().map(arrival));
         Progress {
             stage,
             base,
@@ -287,6 +332,9 @@ impl<'s, 'a> Progress<'s, 'a> {
             positions: HashMap::new(),
             outcomes: vec![Outcome::default(); stage.jobs.len()],
             unfinished: stage.jobs.len(),
+            quiet: HashMap::new(),
+            started: HashMap::new(),
+            roused: HashSet::new(),
         }
     }
 
@@ -308,11 +356,15 @@ impl<'s, 'a> Progress<'s, 'a> {
 fn new_job(stage: &Stage<'_>, at: usize) -> NewJob {
     let job = &stage.jobs[at];
     let trace = job.trace;
+    let dependencies = job.dependencies.iter().map(|&on| stage.jobs[on].trace.id.clone()).collect();
+    if let Some(asked) = &job.asked {
+        return NewJob { dependencies, ..asked.clone() };
+    }
     let mut new = NewJob::new(trace.id.clone(), trace.kind.clone());
     // Every job takes one slot. The fleet declares no resources, so the millicores do not limit
     // it; predictions may still tell jobs apart by them.
     new.requirements.resources = Resources { cpu: trace.cpu, memory: 0 };
-    new.dependencies = job.dependencies.iter().map(|&on| stage.jobs[on].trace.id.clone()).collect();
+    new.dependencies = dependencies;
     new.timeout = Some(FOR_EVER);
     new.retry = Some(0);
     new.sender = trace.sender.clone();

@@ -25,6 +25,8 @@ pub struct Machine {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fleet {
     machines: Vec<Machine>,
+    /// What they say of themselves, where it is known: one for each.
+    specs: Vec<WorkerSpec>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -41,6 +43,11 @@ pub enum FleetError {
 
 impl Speed {
     pub const ONE: Speed = Speed(1_000);
+
+    /// The nearest that can be told apart, within what a fleet may have.
+    pub fn of(factor: f64) -> Speed {
+        Speed((factor.clamp(0.001, 1_000.0) * 1_000.0).round() as u32)
+    }
 
     /// How long work that takes `work` at speed 1 takes here; never nothing.
     pub fn time_for(self, work: Micros) -> Micros {
@@ -68,6 +75,22 @@ impl fmt::Display for Speed {
 }
 
 impl Fleet {
+    /// Workers as they were. None if there are none.
+    pub fn of(workers: Vec<(WorkerSpec, Speed)>) -> Option<Fleet> {
+        let (specs, speeds): (Vec<_>, Vec<_>) = workers.into_iter().unzip();
+        let machine = |(spec, speed): (&WorkerSpec, Speed)| Machine { slots: spec.slots, speed };
+        let machines: Vec<_> = specs.iter().zip(speeds).map(machine).collect();
+        (!machines.is_empty()).then_some(Fleet { machines, specs })
+    }
+
+    /// The same machines, each of which is changed.
+    #[must_use]
+    pub fn changed(self, change: impl Fn(&mut WorkerSpec)) -> Fleet {
+        let mut specs = self.worker_specs();
+        specs.iter_mut().for_each(change);
+        Fleet { specs, ..self }
+    }
+
     pub fn machines(&self) -> &[Machine] {
         &self.machines
     }
@@ -83,6 +106,9 @@ impl Fleet {
 
     /// The machines as workers that register, in the fleet's order.
     pub fn worker_specs(&self) -> Vec<WorkerSpec> {
+        if !self.specs.is_empty() {
+            return self.specs.clone();
+        }
         self.machines
             .iter()
             .enumerate()
@@ -107,7 +133,11 @@ impl FromStr for Fleet {
             }
             machines.extend(std::iter::repeat_n(machine, count));
         }
-        if machines.is_empty() { Err(FleetError::Empty) } else { Ok(Fleet { machines }) }
+        if machines.is_empty() {
+            Err(FleetError::Empty)
+        } else {
+            Ok(Fleet { machines, specs: Vec::new() })
+        }
     }
 }
 
@@ -136,8 +166,7 @@ fn parse_part(part: &str) -> Result<(usize, Machine), FleetError> {
         .ok()
         .filter(|speed| (0.001..=1_000.0).contains(speed))
         .ok_or_else(|| number("speed", speed, "from 0.001 to 1000".to_owned()))?;
-    let speed = Speed((speed * 1_000.0).round() as u32);
-    Ok((count, Machine { slots, speed }))
+    Ok((count, Machine { slots, speed: Speed::of(speed) }))
 }
 
 #[cfg(test)]

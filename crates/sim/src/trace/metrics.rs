@@ -143,7 +143,7 @@ impl<'a> Tally<'a> {
 }
 
 impl Distribution {
-    fn of(values: &mut [f64]) -> Distribution {
+    pub(crate) fn of(values: &mut [f64]) -> Distribution {
         values.sort_by(f64::total_cmp);
         Distribution {
             mean: mean(values),

@@ -21,4 +21,4 @@ pub use engine_run::{EngineRun, EngineRunError};
 pub use fleet::{Fleet, FleetError, Machine, Speed};
 pub use metrics::{Distribution, Outcome, StrategyReport, Tally, Utilization};
 pub use reader::{TraceError, TraceJob};
-pub use workload::{Stage, StageJob, Workload, WorkloadError};
+pub use workload::{Batch, Stage, StageJob, Workload, WorkloadError};

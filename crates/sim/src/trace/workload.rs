@@ -5,8 +5,9 @@
 //! file. A DAG is submitted whole at time zero of its stage, to an idle fleet.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
-use bellwether_core::model::{Micros, Name};
+use bellwether_core::model::{Micros, Name, NewJob};
 
 use super::TraceJob;
 
@@ -21,6 +22,16 @@ pub struct Stage<'a> {
     pub run: Option<Name>,
     /// In order of arrival.
     pub jobs: Vec<StageJob<'a>>,
+    /// How they are handed in, in order of arrival; each job is in one of them.
+    pub batches: Vec<Batch>,
+}
+
+/// Jobs that are submitted together, when the first of them arrives.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    pub run: Option<Name>,
+    /// Positions in the stage.
+    pub jobs: Range<usize>,
 }
 
 #[derive(Debug)]
@@ -33,6 +44,10 @@ pub struct StageJob<'a> {
     /// Positions in the stage, without repeats.
     pub dependencies: Vec<usize>,
     pub dependents: Vec<usize>,
+    /// The job to submit, where the trace does not say it all; without its dependencies.
+    pub asked: Option<NewJob>,
+    /// How long the first worker that it is offered to is quiet before it starts.
+    pub quiet: Micros,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -56,6 +71,8 @@ impl<'a> Workload<'a> {
                 work: Micros::from_millis(trace.duration_ms),
                 dependencies: Vec::new(),
                 dependents: Vec::new(),
+                asked: None,
+                quiet: Micros::ZERO,
             };
             if let Some(run) = &trace.run {
                 let members = runs.entry(run).or_default();
@@ -75,12 +92,15 @@ impl<'a> Workload<'a> {
             for job in &mut stream {
                 job.arrival = job.arrival.minus(first);
             }
-            stages.push(Stage { run: None, jobs: stream });
+            let alone = |at| Batch { run: None, jobs: at..at + 1 };
+            let batches = (0..stream.len()).map(alone).collect();
+            stages.push(Stage { run: None, jobs: stream, batches });
         }
         for run in order {
             let mut members = runs.remove(run).expect("every run in the order has members");
             link(run, &mut members)?;
-            stages.push(Stage { run: Some(run.clone()), jobs: members });
+            let whole = Batch { run: Some(run.clone()), jobs: 0..members.len() };
+            stages.push(Stage { run: Some(run.clone()), jobs: members, batches: vec![whole] });
         }
         Ok(Workload { stages })
     }
