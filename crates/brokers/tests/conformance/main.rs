@@ -4,6 +4,7 @@
 
 mod bed;
 mod checks;
+mod own;
 mod random;
 mod servers;
 mod stage;

@@ -29,6 +29,15 @@ impl Nats {
         std::fs::write(data.path().join("nats.conf"), config)?;
         Ok(Self { server: launch(port, &data)?, port, data })
     }
+
+    /// A client of its own.
+    pub(crate) async fn client(&self) -> Result<async_nats::Client> {
+        let options = async_nats::ConnectOptions::with_user_and_password(
+            "bellwether".to_owned(),
+            "secret".to_owned(),
+        );
+        Ok(options.connect(format!("127.0.0.1:{}", self.port)).await?)
+    }
 }
 
 fn launch(port: u16, data: &TempDir) -> Result<Process> {

@@ -10,6 +10,8 @@ use super::process::Process;
 use super::{free_port, loopback, web_server};
 use crate::bed::{Bed, Pause};
 
+const DATABASE: i64 = 1;
+
 pub(crate) struct Redis {
     server: Process,
     port: u16,
@@ -20,6 +22,11 @@ impl Redis {
     pub(crate) fn start() -> Result<Self> {
         let (port, data) = (free_port()?, tempfile::tempdir()?);
         Ok(Self { server: launch(port, &data)?, port, data })
+    }
+
+    /// For a client of its own.
+    pub(crate) fn url(&self) -> String {
+        format!("redis://:secret@127.0.0.1:{}/{DATABASE}", self.port)
     }
 }
 
@@ -34,7 +41,7 @@ fn launch(port: u16, data: &TempDir) -> Result<Process> {
 fn settings(port: u16, password: &str) -> Backend {
     Backend::Redis(RedisSettings {
         address: loopback(port),
-        db: 1,
+        db: DATABASE,
         credentials: Some(Credentials { user: None, password: password.to_owned() }),
         tls: None,
         dispatch_by: DispatchBy::Stream,

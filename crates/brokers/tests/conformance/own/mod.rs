@@ -1,0 +1,5 @@
+//! What only one kind of queue has.
+
+mod nats;
+mod redis;
+mod sqlite;
