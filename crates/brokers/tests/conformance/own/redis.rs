@@ -6,6 +6,7 @@ use anyhow::{Result, ensure};
 use bellwether_brokers::{Backend, Channel, DispatchBy};
 use redis::Value;
 use redis::aio::MultiplexedConnection;
+use redis::streams::StreamReadReply;
 
 use crate::bed::Bed;
 use crate::servers::redis::Redis;
@@ -47,11 +48,11 @@ async fn trimming_spares_what_another_group_has_not_read() -> Result<()> {
     let mut command = redis::cmd("XGROUP");
     command.arg("CREATE").arg(key).arg("team").arg("0");
     command.query_async::<Value>(&mut client).await?;
-    let read: Vec<(String, Vec<(String, Vec<String>)>)> = redis::cmd("XREADGROUP")
+    let read: StreamReadReply = redis::cmd("XREADGROUP")
         .arg(&["GROUP", "team", "one", "COUNT", "1000", "STREAMS", key, ">"])
         .query_async(&mut client)
         .await?;
-    let ids: Vec<&String> = read[0].1.iter().map(|(id, _)| id).collect();
+    let ids: Vec<&String> = read.keys[0].ids.iter().map(|entry| &entry.id).collect();
     redis::cmd("XACK").arg(key).arg("team").arg(&ids).query_async::<Value>(&mut client).await?;
     let got = receive(&scheduler, &Channel::Jobs, 2000).await?;
     settle(&scheduler, got).await?;
