@@ -24,6 +24,7 @@ use crate::explain::Refusals;
 use crate::grpc::{SchedulerService, WorkerLinkService};
 use crate::history::History;
 use crate::http::{self, HttpState};
+use crate::identity::{Identity, IdentityError};
 use crate::metrics::Metrics;
 use crate::registry::{self, RegistryError};
 use crate::scheduler::{Handle, Loop, Parts, RecoverError, recover};
@@ -67,6 +68,8 @@ pub enum StartError {
     Read(#[from] ReadError),
     #[error(transparent)]
     Registry(#[from] RegistryError),
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
     #[error("failed to listen on {address}: {source}")]
     Bind { address: SocketAddr, source: std::io::Error },
     #[error("failed to start a thread: {0}")]
@@ -104,6 +107,7 @@ impl Server {
         });
         let (desk, metrics) = started.await.map_err(|panic| StartError::Thread(panic.into()))??;
         let handle = desk.handle.clone();
+        let identity = Identity::load(&config.data_dir)?;
         let metrics = config.telemetry.then_some(metrics);
         if let Some(clickhouse) = &config.clickhouse {
             warm(&handle, clickhouse).await;
@@ -136,7 +140,7 @@ impl Server {
             // Sent or dropped: both mean that it is over.
             drop(stopped.await);
         }));
-        let rest = rest::router(desk, config.limits);
+        let rest = rest::router(desk, identity, config.limits);
         let router = http::router(HttpState { handle: handle.clone(), metrics, door }, rest);
         let incoming = listener::connections(http_listener, http_tls, connections_max);
         let http = tokio::spawn(http::serve(incoming, router));

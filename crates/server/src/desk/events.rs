@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
-use bellwether_core::Event;
 use bellwether_core::model::{JobNo, Seq, WorkerNo};
-use bellwether_journal::Record;
+use bellwether_core::{Entry, Event};
 use bellwether_journal::envelope::{Place, envelopes};
+use bellwether_journal::{Chain, Record};
 use bellwether_wire::event::entry_to_wire;
+use bellwether_wire::json::cloud_event;
 use bellwether_wire::v1;
 use rustc_hash::FxHashMap;
 use tokio::sync::mpsc;
@@ -34,7 +35,7 @@ pub(crate) struct EventsWanted {
     pub(crate) follow: bool,
 }
 
-pub(crate) type Events = mpsc::Receiver<Result<Vec<v1::EventEnvelope>, Unanswered>>;
+pub(crate) type Events = mpsc::Receiver<Result<Vec<Seen>, Unanswered>>;
 
 impl Desk {
     pub(crate) fn events(&self, wanted: EventsWanted) -> Events {
@@ -57,7 +58,7 @@ struct Watcher {
 }
 
 impl Watcher {
-    async fn follow(mut self, answers: mpsc::Sender<Result<Vec<v1::EventEnvelope>, Unanswered>>) {
+    async fn follow(mut self, answers: mpsc::Sender<Result<Vec<Seen>, Unanswered>>) {
         let mut durable = self.desk.handle.watch_durable();
         loop {
             let next = self.next;
@@ -83,7 +84,7 @@ impl Watcher {
     }
 
     /// The next events that are wanted; none if there were only others.
-    async fn read(&mut self) -> Result<Option<Vec<v1::EventEnvelope>>, Unanswered> {
+    async fn read(&mut self) -> Result<Option<Vec<Seen>>, Unanswered> {
         let durable = self.desk.handle.durable();
         let mut records = self.desk.history.read(self.next, MESSAGE_ENTRIES).await?;
         for record in &mut records {
@@ -119,8 +120,7 @@ impl Watcher {
         })
     }
 
-    fn wanted_of(&self, record: &Record, names: &Names) -> Vec<v1::EventEnvelope> {
-        let nobody = JobNames::default();
+    fn wanted_of(&self, record: &Record, names: &Names) -> Vec<Seen> {
         envelopes(record, |_| Place::default())
             .zip(&record.entries)
             .filter_map(|(envelope, entry)| {
@@ -128,31 +128,76 @@ impl Watcher {
                 if !kinds.is_empty() && !kinds.iter().any(|kind| kind == envelope.kind) {
                     return None;
                 }
-                let job = entry.event.job().and_then(|no| names.jobs.get(&no)).unwrap_or(&nobody);
-                let other = |wanted: &Option<String>, is: &String| {
-                    wanted.as_ref().is_some_and(|wanted| wanted != is)
-                };
-                if other(&self.wanted.job, &job.id) || other(&self.wanted.run, &job.run_id) {
+                let job = entry.event.job().and_then(|no| names.jobs.get(&no)).cloned();
+                let job = job.unwrap_or_default();
+                let other_run = self.wanted.run.as_ref().is_some_and(|run| *run != job.run_id);
+                let other_job =
+                    self.wanted.job.as_ref().is_some_and(|id| !is_about(entry, &job, id));
+                if other_run || other_job {
                     return None;
                 }
                 let worker = worker_of(&entry.event).and_then(|no| names.workers.get(&no.0));
-                Some(v1::EventEnvelope {
-                    seq: entry.seq.0,
-                    at: entry.at.0,
-                    parent: entry.parent.map_or(0, |parent| parent.0),
-                    kind: envelope.kind.to_owned(),
-                    run_id: job.run_id.clone(),
-                    node: job.node.clone(),
-                    job_id: job.id.clone(),
-                    worker_id: worker.cloned().unwrap_or_default(),
-                    payload: Some(entry_to_wire(entry, entry.at)),
-                    payload_hash: envelope.payload_hash.to_vec().into(),
-                    prior_hash: envelope.prior_hash.0.to_vec().into(),
-                    post_hash: envelope.post_hash.0.to_vec().into(),
+                Some(Seen {
+                    entry: entry.clone(),
+                    job,
+                    worker: worker.cloned().unwrap_or_default(),
+                    payload_hash: envelope.payload_hash,
+                    prior_hash: envelope.prior_hash,
+                    post_hash: envelope.post_hash,
                     error: envelope.error.unwrap_or_default().to_owned(),
                 })
             })
             .collect()
+    }
+}
+
+/// A submission is about all of its jobs.
+fn is_about(entry: &Entry, job: &JobNames, id: &str) -> bool {
+    match &entry.event {
+        Event::Submitted { jobs, .. } => jobs.iter().any(|spec| spec.id.as_str() == id),
+        _ => job.id == id,
+    }
+}
+
+/// An event with what is needed to read it alone.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    pub(crate) entry: Entry,
+    job: JobNames,
+    worker: String,
+    payload_hash: [u8; 32],
+    prior_hash: Chain,
+    post_hash: Chain,
+    error: String,
+}
+
+impl Seen {
+    pub(crate) fn names(&self) -> cloud_event::Names<'_> {
+        cloud_event::Names {
+            job_id: &self.job.id,
+            run_id: &self.job.run_id,
+            node: &self.job.node,
+            worker_id: &self.worker,
+        }
+    }
+
+    pub(crate) fn into_wire(self) -> v1::EventEnvelope {
+        let Seen { entry, job, .. } = self;
+        v1::EventEnvelope {
+            seq: entry.seq.0,
+            at: entry.at.0,
+            parent: entry.parent.map_or(0, |parent| parent.0),
+            kind: entry.event.name().to_owned(),
+            run_id: job.run_id,
+            node: job.node,
+            job_id: job.id,
+            worker_id: self.worker,
+            payload: Some(entry_to_wire(&entry, entry.at)),
+            payload_hash: self.payload_hash.to_vec().into(),
+            prior_hash: self.prior_hash.0.to_vec().into(),
+            post_hash: self.post_hash.0.to_vec().into(),
+            error: self.error,
+        }
     }
 }
 

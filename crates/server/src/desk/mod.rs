@@ -4,18 +4,22 @@
 //! Deliberately absent: transport. What could not be answered is an [`Unanswered`], which every
 //! edge words in its own way.
 
+mod bulk;
 mod config;
 mod events;
 mod job_view;
 mod jobs;
+mod runs;
 mod status_view;
 mod steer;
 mod submit;
 mod unanswered;
 
+pub(crate) use bulk::{Action, Operation, Operations};
 pub(crate) use config::Configured;
-pub(crate) use events::EventsWanted;
+pub(crate) use events::{EventsWanted, Seen};
 pub(crate) use job_view::{ended_view, state_to_wire, worker_views};
+pub(crate) use runs::RunPage;
 pub(crate) use submit::{JobIds, Pending, Submitted};
 pub(crate) use unanswered::{Refused, Unanswered};
 

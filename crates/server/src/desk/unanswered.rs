@@ -20,6 +20,8 @@ pub(crate) enum Unanswered {
     History(#[from] HistoryError),
     #[error("job {id} is not known")]
     UnknownJob { id: String },
+    #[error("run {id} is not known")]
+    UnknownRun { id: String },
 }
 
 impl From<Malformed> for Unanswered {

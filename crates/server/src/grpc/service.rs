@@ -13,7 +13,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use super::status::{malformed, unanswered, unavailable};
 use super::{submit, wait};
-use crate::desk::{Configured, Desk, EventsWanted, Refused, Unanswered, worker_views};
+use crate::desk::{Configured, Desk, EventsWanted, Refused, Seen, Unanswered, worker_views};
 use crate::trace::context;
 
 const SNAPSHOT_CHUNK_BYTES: usize = 1 << 20;
@@ -174,7 +174,10 @@ impl Scheduler for SchedulerService {
             follow: true,
         });
         let events = ReceiverStream::new(events).map(|batch| match batch {
-            Ok(events) => Ok(v1::WatchEventsResponse { events }),
+            Ok(seen) => {
+                let events = seen.into_iter().map(Seen::into_wire).collect();
+                Ok(v1::WatchEventsResponse { events })
+            }
             Err(why) => Err(unanswered(why)),
         });
         Ok(Response::new(Box::pin(events)))

@@ -95,6 +95,7 @@ pub(super) fn unanswered(why: Unanswered) -> Status {
         Unanswered::Unavailable(why) => unavailable(why),
         Unanswered::Lookup(why) => lookup_failed(why),
         Unanswered::History(why) => unread(why),
+        Unanswered::UnknownRun { .. } => refused(Code::NotFound, "unknown_run", why.to_string()),
         Unanswered::UnknownJob { .. } => refused(Code::NotFound, "unknown_job", why.to_string()),
     }
 }

@@ -4,6 +4,7 @@
 mod projection;
 mod query;
 mod row;
+mod runs;
 mod schema;
 mod store;
 mod thread;
@@ -24,6 +25,7 @@ use tokio::sync::watch;
 use crate::config::History;
 use projection::Projection;
 pub(crate) use query::{JobNames, QueryError};
+pub(crate) use runs::RunSummary;
 use store::Retention;
 use thread::{News, Projector};
 
@@ -183,6 +185,19 @@ impl Registry {
         wanted: v1::ListJobsRequest,
     ) -> Result<v1::ListJobsResponse, LookupError> {
         self.read(move |connection| query::search(connection, &wanted)).await
+    }
+
+    /// Newest first, those that begin before this job.
+    pub(crate) async fn runs(
+        &self,
+        before: u64,
+        limit: usize,
+    ) -> Result<Vec<RunSummary>, LookupError> {
+        self.read(move |connection| runs::runs(connection, before, limit)).await
+    }
+
+    pub(crate) async fn run(&self, id: String) -> Result<Option<RunSummary>, LookupError> {
+        self.read(move |connection| runs::run(connection, &id)).await
     }
 
     pub(crate) async fn settlements(

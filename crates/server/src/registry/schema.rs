@@ -6,7 +6,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 
 /// A file of another version is made anew.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 const TABLES: &str = "
@@ -27,6 +27,7 @@ const TABLES: &str = "
     CREATE INDEX jobs_by_state ON jobs (state) WHERE state <> 6;
     CREATE INDEX jobs_by_kind ON jobs (kind);
     CREATE INDEX jobs_by_run ON jobs (run_id) WHERE run_id <> '';
+    CREATE INDEX jobs_of_runs ON jobs (no) WHERE run_id <> '';
     CREATE INDEX jobs_by_end ON jobs (ended_at) WHERE ended_at > 0;
     -- Large specs lie apart, because they never change and the row does.
     CREATE TABLE specs (no INTEGER PRIMARY KEY, spec BLOB NOT NULL);

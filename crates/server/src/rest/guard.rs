@@ -28,8 +28,12 @@ fn check(door: &Door, request: &Request) -> Result<(), Problem> {
         method => method,
     };
     let Some(access) = access::operation(method.as_str(), path.as_str()) else {
-        door.admit(Access::Holders, request.headers())?;
         let allowed = access::methods(path.as_str());
+        let open =
+            |method: &&str| access::operation(method, path.as_str()) == Some(Access::Everybody);
+        if !allowed.iter().any(open) {
+            door.admit(Access::Holders, request.headers())?;
+        }
         return Err(Problem::method_not_allowed(&allowed));
     };
     Ok(door.admit(access, request.headers())?)

@@ -7,14 +7,14 @@ use bellwether_wire::v1;
 use serde::Deserialize;
 use serde::de::IntoDeserializer as _;
 use serde::de::value::Error as WordError;
-use utoipa::IntoParams;
+use utoipa::{IntoParams, ToSchema};
 
 use super::read::{Path, Query};
 use super::view::{Job, JobPage, JobState, micros_of};
 use super::{Problem, Rest};
 
 /// Which jobs are wanted: all that is given must hold.
-#[derive(Debug, Clone, Default, Deserialize, IntoParams)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, IntoParams, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 #[into_params(parameter_in = Query)]
 pub(super) struct JobFilter {
@@ -41,6 +41,11 @@ pub(super) struct JobFilter {
 }
 
 impl JobFilter {
+    /// It would take all jobs there are.
+    pub(super) fn is_empty(&self) -> bool {
+        JobFilter { cursor: None, limit: None, ..self.clone() } == JobFilter::default()
+    }
+
     pub(super) fn to_wire(&self) -> Result<v1::ListJobsRequest, Problem> {
         let words = self.state.iter().flat_map(|words| words.split(','));
         let states = words.filter(|word| !word.is_empty()).map(|word| Ok(state(word)? as i32));

@@ -10,6 +10,10 @@ pub(super) fn run(id: &str) -> HeaderValue {
     under("runs", id)
 }
 
+pub(super) fn operation(id: &str) -> HeaderValue {
+    under("operations", id)
+}
+
 /// Relative to the server, with the name as one segment whatever is in it.
 fn under(folder: &str, name: &str) -> HeaderValue {
     let mut link = format!("/scheduler/{folder}/");

@@ -229,6 +229,7 @@ impl From<Unanswered> for Problem {
             Unanswered::Unavailable(why) => why.into(),
             Unanswered::Lookup(why) => why.into(),
             Unanswered::History(why) => why.into(),
+            Unanswered::UnknownRun { .. } => Problem::unknown("unknown_run", why.to_string()),
             Unanswered::UnknownJob { .. } => Problem::unknown("unknown_job", why.to_string()),
         }
     }

@@ -55,3 +55,27 @@ impl JobState {
         }
     }
 }
+
+const ALL: [v1::JobState; 10] = [
+    v1::JobState::Waiting,
+    v1::JobState::Delayed,
+    v1::JobState::Ready,
+    v1::JobState::Offered,
+    v1::JobState::Running,
+    v1::JobState::Completed,
+    v1::JobState::Failed,
+    v1::JobState::Cancelled,
+    v1::JobState::Skipped,
+    v1::JobState::DeadLettered,
+];
+
+/// The states of jobs that have ended, or of those that have not.
+pub(in crate::rest) fn ended_states(ended: bool) -> Vec<v1::JobState> {
+    let has_ended = |state: &v1::JobState| *state as i32 >= v1::JobState::Completed as i32;
+    ALL.into_iter().filter(|state| has_ended(state) == ended).collect()
+}
+
+/// Those that skipped jobs come back with.
+pub(in crate::rest) fn retryable_states() -> Vec<v1::JobState> {
+    vec![v1::JobState::Failed, v1::JobState::Cancelled, v1::JobState::DeadLettered]
+}

@@ -1,7 +1,14 @@
 //! REST, over real connections.
 
 mod attack;
+mod bulk;
 mod client;
+mod config;
 mod document;
+mod events;
 mod jobs;
+mod looking;
 mod problems;
+mod roles;
+mod watching;
+mod workers;

@@ -1,0 +1,101 @@
+//! Events, followed through restarts.
+
+use anyhow::{Context as _, Result};
+use bellwether_wire::v1::JobState;
+use serde_json::json;
+
+use super::watching::Watching;
+use crate::fixture::{Fixture, job};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watcher_goes_on_after_a_restart_without_a_gap_or_a_repeat() -> Result<()> {
+    let mut fixture = Fixture::start().await?;
+    let mut first = Watching::start(&fixture, "/scheduler/events", None).await?;
+    fixture.submit(vec![job("a"), job("b")]).await?;
+    let run =
+        json!({ "run": "r", "jobs": [{ "id": "x", "type": "t" }, { "id": "y", "type": "t" }] });
+    fixture.post("/scheduler/runs", run.to_string()).await?;
+    let mut seen = Vec::new();
+    // One of the two jobs of the run, which lie at the same position.
+    for _ in 0..3 {
+        seen.push(first.next().await?.context("there is more")?.id);
+    }
+    let last = seen.last().context("some were seen")?.clone();
+    assert!(last.ends_with(".0"), "{seen:?}");
+
+    let mut fixture = fixture.restart().await?;
+    let mut second = Watching::start(&fixture, "/scheduler/events", Some(&last)).await?;
+    fixture.submit(vec![job("c")]).await?;
+    let until_c = async {
+        loop {
+            let told = second.next().await?.context("there is more")?;
+            let is_c = told.data["subject"] == "c";
+            seen.push(told.id);
+            if is_c {
+                return Ok::<_, anyhow::Error>(());
+            }
+        }
+    };
+    until_c.await?;
+    let all = Watching::start(&fixture, "/scheduler/events?from=1&follow=false", None).await?;
+    let all: Vec<String> = all.rest().await?.into_iter().map(|told| told.id).collect();
+    let start = all.iter().position(|id| *id == seen[0]).context("it is there")?;
+    assert_eq!(seen, all[start..]);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_are_cloud_events_of_what_was_asked_for() -> Result<()> {
+    let mut fixture = Fixture::start().await?;
+    fixture
+        .post("/scheduler/submissions", r#"[{"id":"a","type":"t"},{"id":"b","type":"t"}]"#)
+        .await?;
+    let mut worker = fixture.worker("w", 1).await?;
+    for _ in 0..2 {
+        let offer = worker.offer().await?;
+        worker.complete(&offer, "{}").await?;
+    }
+    fixture.job_is("b", JobState::Completed).await?;
+    let path = "/scheduler/events?from=1&follow=false&job=b&kind=job_submitted,job_completed";
+    let told = Watching::start(&fixture, path, None).await?.rest().await?;
+    let kinds: Vec<&str> = told.iter().map(|told| told.kind.as_str()).collect();
+    assert_eq!(kinds, ["job_submitted", "job_completed"]);
+    let completed = &told[1].data;
+    assert_eq!(completed["specversion"], "1.0");
+    assert_eq!(completed["type"], "bellwether.job_completed");
+    assert_eq!(completed["subject"], "b");
+    assert_eq!(completed["id"], told[1].id);
+    assert!(completed["source"].as_str().is_some_and(|source| source.starts_with("urn:uuid:")));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_place_that_is_not_there_is_refused() -> Result<()> {
+    let fixture = Fixture::start().await?;
+    let refused = async |path: &str| fixture.get(path).await?.problem();
+    assert_eq!(refused("/scheduler/events?from=0").await?, (400, "malformed".to_owned()));
+    assert_eq!(refused("/scheduler/events?from=1000").await?, (400, "position_ahead".to_owned()));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn watchers_are_bounded_and_leave_their_places() -> Result<()> {
+    let fixture = Fixture::start().await?;
+    let mut watchers = Vec::new();
+    for _ in 0..256 {
+        watchers.push(Watching::start(&fixture, "/scheduler/events", None).await?);
+    }
+    let refused = fixture.get("/scheduler/events").await?;
+    assert_eq!(refused.problem()?, (429, "too_many_watchers".to_owned()));
+    drop(watchers);
+    let again = async {
+        loop {
+            if Watching::start(&fixture, "/scheduler/events", None).await.is_ok() {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(crate::fixture::DEADLINE, again).await?;
+    Ok(())
+}
