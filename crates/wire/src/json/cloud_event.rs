@@ -121,7 +121,7 @@ fn name(data: &mut Value, field: &str, name: &str) {
     }
 }
 
-fn time(at: Timestamp) -> String {
+pub(super) fn time(at: Timestamp) -> String {
     let micros = i64::try_from(at.0).unwrap_or(i64::MAX);
     let time = jiff::Timestamp::from_microsecond(micros).unwrap_or(jiff::Timestamp::MAX);
     time.to_string()

@@ -1,0 +1,228 @@
+//! What a worker that speaks only a queue is told: one JSON object a message.
+
+use bellwether_core::model::{Guarantee, Priority, RevokeReason};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::cloud_event::time;
+use super::event::revoke_name;
+use crate::{Mirror, v1};
+
+/// Told in this order: a welcome comes before the offers that follow it.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Dispatch<'a> {
+    /// The registration holds. What came before it was meant for an earlier life of the worker.
+    Welcome {
+        worker: &'a str,
+        /// As the worker gave it when it registered.
+        instance: u64,
+        /// Seconds.
+        heartbeat_interval: f64,
+        /// Attempts to drop.
+        unknown: Vec<Attempt>,
+        scheduler: &'a str,
+    },
+    Offer {
+        #[serde(flatten)]
+        attempt: Attempt,
+        number: u32,
+        idempotency_token: &'a str,
+        #[serde(skip_serializing_if = "str::is_empty")]
+        load_model: &'a str,
+        offered_at: String,
+        spec: Spec<'a>,
+    },
+    Grant {
+        #[serde(flatten)]
+        attempt: Attempt,
+    },
+    Revoke {
+        #[serde(flatten)]
+        attempt: Attempt,
+        reason: &'static str,
+    },
+    /// The message of the worker with this id is durable.
+    Confirmed {
+        id: &'a str,
+    },
+    Refused {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<&'a str>,
+        #[serde(flatten)]
+        attempt: Option<Attempt>,
+        code: &'a str,
+        message: &'a str,
+    },
+    Drain,
+    /// Register again, and say what is held.
+    Reconnect {
+        reason: &'a str,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Attempt {
+    pub job: u64,
+    pub token: u64,
+}
+
+/// The job, with the names that it was submitted with.
+#[derive(Debug, Serialize)]
+pub struct Spec<'a> {
+    id: &'a str,
+    r#type: &'a str,
+    payload: Box<RawValue>,
+    priority: &'static str,
+    guarantee: &'static str,
+    /// Seconds from its start.
+    timeout: f64,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    sender: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    run_id: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    node: &'a str,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    tags: &'a [String],
+}
+
+impl Dispatch<'_> {
+    pub fn to_json(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("names and numbers can be written as JSON")
+    }
+}
+
+impl From<&v1::Attempt> for Attempt {
+    fn from(wire: &v1::Attempt) -> Attempt {
+        Attempt { job: wire.job, token: wire.token }
+    }
+}
+
+/// The parts of a message that need nothing else to be told: all but the welcome and what became
+/// of the worker's own messages.
+pub fn dispatches(message: &v1::SchedulerMessage) -> Vec<Dispatch<'_>> {
+    let offers = message.offers.iter().map(offer);
+    let grants = message.grants.iter().map(|grant| Dispatch::Grant { attempt: grant.into() });
+    let revokes = message.revokes.iter().map(|revoke| Dispatch::Revoke {
+        attempt: Attempt { job: revoke.job, token: revoke.token },
+        reason: revoke_name(
+            RevokeReason::from_wire(revoke.reason).unwrap_or(RevokeReason::Unknown),
+        ),
+    });
+    let drain = message.drain.then_some(Dispatch::Drain);
+    let reconnect = message
+        .reconnect
+        .then_some(Dispatch::Reconnect { reason: "the scheduler shuts down; it will be back" });
+    offers.chain(grants).chain(revokes).chain(drain).chain(reconnect).collect()
+}
+
+pub fn welcome<'a>(worker: &'a str, instance: u64, registered: &'a v1::Registered) -> Dispatch<'a> {
+    Dispatch::Welcome {
+        worker,
+        instance,
+        heartbeat_interval: seconds(registered.heartbeat_interval),
+        unknown: registered.unknown.iter().map(Attempt::from).collect(),
+        scheduler: &registered.server,
+    }
+}
+
+fn offer(offer: &v1::Offer) -> Dispatch<'_> {
+    let priority = Priority::from_wire(offer.priority).unwrap_or_default();
+    let guarantee = Guarantee::from_wire(offer.guarantee).unwrap_or_default();
+    Dispatch::Offer {
+        attempt: Attempt { job: offer.job, token: offer.token },
+        number: offer.number,
+        idempotency_token: &offer.idempotency_token,
+        load_model: &offer.load_model,
+        offered_at: time(bellwether_core::model::Timestamp(offer.offered_at)),
+        spec: Spec {
+            id: &offer.id,
+            r#type: &offer.r#type,
+            payload: payload(&offer.payload),
+            priority: priority.as_str(),
+            guarantee: guarantee.as_str(),
+            timeout: seconds(offer.timeout),
+            sender: &offer.sender,
+            run_id: &offer.run_id,
+            node: &offer.node,
+            tags: &offer.tags,
+        },
+    }
+}
+
+fn seconds(micros: u64) -> f64 {
+    micros as f64 / 1e6
+}
+
+/// JSON as it was written; other text and bytes as they are shown elsewhere.
+fn payload(bytes: &[u8]) -> Box<RawValue> {
+    match serde_json::from_slice::<Box<RawValue>>(bytes) {
+        Ok(raw) => raw,
+        Err(_) => serde_json::value::to_raw_value(&super::job::payload_to_json(bytes))
+            .expect("a value can be written as JSON"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    fn lines(dispatches: &[Dispatch<'_>]) -> String {
+        let lines = dispatches.iter().map(|one| String::from_utf8(one.to_json()).unwrap());
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn an_offer_carries_the_job_as_it_was_written() {
+        let message = v1::SchedulerMessage {
+            offers: vec![v1::Offer {
+                job: 3,
+                token: 9,
+                number: 1,
+                id: "a".into(),
+                r#type: "resize".into(),
+                payload: r#"{"z": 1e400}"#.into(),
+                guarantee: Guarantee::ExactlyOnce.to_wire(),
+                idempotency_token: "a/3".into(),
+                timeout: 90_000_000,
+                offered_at: 1_801_382_400_000_000,
+                priority: Priority::High.to_wire(),
+                ..Default::default()
+            }],
+            grants: vec![v1::Attempt { job: 3, token: 9 }],
+            revokes: vec![v1::Revoke {
+                job: 3,
+                token: 9,
+                reason: RevokeReason::Cancelled.to_wire(),
+            }],
+            drain: true,
+            ..Default::default()
+        };
+        expect![[r#"
+            {"type":"offer","job":3,"token":9,"number":1,"idempotency_token":"a/3","offered_at":"2027-01-31T08:00:00Z","spec":{"id":"a","type":"resize","payload":{"z": 1e400},"priority":"high","guarantee":"exactly_once","timeout":90.0}}
+            {"type":"grant","job":3,"token":9}
+            {"type":"revoke","job":3,"token":9,"reason":"cancelled"}
+            {"type":"drain"}"#]]
+        .assert_eq(&lines(&dispatches(&message)));
+    }
+
+    #[test]
+    fn a_refusal_names_the_message_where_it_had_a_name() {
+        let attempt = Some(Attempt { job: 3, token: 9 });
+        let refused =
+            Dispatch::Refused { id: None, attempt, code: "stale_token", message: "drop it" };
+        let register = Dispatch::Refused {
+            id: Some("m-1"),
+            attempt: None,
+            code: "bad_slots",
+            message: "too many",
+        };
+        expect![[r#"
+            {"type":"refused","job":3,"token":9,"code":"stale_token","message":"drop it"}
+            {"type":"refused","id":"m-1","code":"bad_slots","message":"too many"}"#]]
+        .assert_eq(&lines(&[refused, register]));
+    }
+}
