@@ -15,6 +15,7 @@ mod logging;
 mod output;
 mod paint;
 mod progress;
+mod queue;
 mod replay;
 mod restore;
 mod serve;
@@ -57,6 +58,7 @@ enum Command {
     Demo(demo::Arguments),
     Simulate(simulate::Arguments),
     Bench(bench::Arguments),
+    Queue(queue::Arguments),
     Token(token::Arguments),
     Completions(completions::Arguments),
 }
@@ -86,6 +88,7 @@ fn main() -> ExitCode {
         Command::Demo(arguments) => demo::run(arguments),
         Command::Simulate(arguments) => simulate::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
+        Command::Queue(arguments) => queue::run(arguments),
         Command::Token(arguments) => token::run(arguments),
         Command::Completions(arguments) => completions::run::<Arguments>(&arguments),
     };

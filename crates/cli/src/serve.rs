@@ -91,7 +91,7 @@ fn configuration(arguments: &Arguments) -> anyhow::Result<ServerConfig> {
 }
 
 /// Those that may be settings; the others are for clients and workers.
-fn variables() -> impl Iterator<Item = (String, String)> {
+pub(crate) fn variables() -> impl Iterator<Item = (String, String)> {
     const NOT_SETTINGS: [&str; 3] = ["BELLWETHER_SERVER", "BELLWETHER_TOKEN", "BELLWETHER_CA"];
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))

@@ -26,6 +26,7 @@ use crate::history::History;
 use crate::http::{self, HttpState};
 use crate::identity::{Identity, IdentityError};
 use crate::metrics::Metrics;
+use crate::queues::{Queues, QueuesError};
 use crate::registry::{self, RegistryError};
 use crate::scheduler::{Handle, Loop, Parts, RecoverError, recover};
 use crate::security::authorize::Door;
@@ -70,6 +71,8 @@ pub enum StartError {
     Registry(#[from] RegistryError),
     #[error(transparent)]
     Identity(#[from] IdentityError),
+    #[error(transparent)]
+    Queues(#[from] QueuesError),
     #[error("failed to listen on {address}: {source}")]
     Bind { address: SocketAddr, source: std::io::Error },
     #[error("failed to start a thread: {0}")]
@@ -87,6 +90,7 @@ pub struct Server {
     grpc: JoinHandle<Result<(), tonic::transport::Error>>,
     http: JoinHandle<()>,
     health: tonic_health::server::HealthReporter,
+    queues: Queues,
 }
 
 impl Server {
@@ -112,6 +116,8 @@ impl Server {
         if let Some(clickhouse) = &config.clickhouse {
             warm(&handle, clickhouse).await;
         }
+        let tracing = config.otlp.as_ref().map(Tracing::new);
+        let queues = Queues::start(&config, &desk, &identity, tracing)?;
 
         let (health, health_service) = tonic_health::server::health_reporter();
         health.set_service_status("", ServingStatus::Serving).await;
@@ -123,7 +129,6 @@ impl Server {
         let message_bytes_max = config.limits.message_bytes_max;
         let scheduler = SchedulerServer::new(SchedulerService { desk: desk.clone() })
             .max_decoding_message_size(message_bytes_max);
-        let tracing = config.otlp.as_ref().map(Tracing::new);
         let workers = WorkerLinkServer::new(WorkerLinkService::new(handle.clone(), tracing))
             .max_decoding_message_size(message_bytes_max);
         let router = builder(config.limits)
@@ -144,7 +149,7 @@ impl Server {
         let router = http::router(HttpState { handle: handle.clone(), metrics, door }, rest);
         let incoming = listener::connections(http_listener, http_tls, connections_max);
         let http = tokio::spawn(http::serve(incoming, router));
-        Ok(Server { handle, grpc_address, http_address, stop_serving, grpc, http, health })
+        Ok(Server { handle, grpc_address, http_address, stop_serving, grpc, http, health, queues })
     }
 
     pub fn grpc_address(&self) -> SocketAddr {
@@ -160,6 +165,7 @@ impl Server {
     pub async fn shutdown(self) {
         self.health.set_service_status("", ServingStatus::NotServing).await;
         self.handle.stop().await;
+        self.queues.stop().await;
         if self.stop_serving.send(()).is_err() {
             tracing::debug!("serving has ended before");
         }
@@ -254,6 +260,7 @@ fn start_loop(config: &ServerConfig) -> Result<(Desk, Arc<Metrics>), StartError>
         sender,
         durable,
         feed,
+        followers: history.followers(),
         telemetry,
         space: SpaceProbe::new(&config.data_dir),
     };

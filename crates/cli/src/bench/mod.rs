@@ -6,6 +6,7 @@ use crate::exit::Verdict;
 
 mod core;
 mod core_run;
+mod queue;
 mod server;
 
 /// Measure how fast the scheduler is on this machine: submitter, scheduler and workers together,
@@ -16,6 +17,10 @@ mod server;
 pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
+    /// Measure jobs through queues instead, against jobs submitted directly: redis, rabbitmq, nats,
+    /// zeromq, sqlite or all. Their servers are started for the measurement
+    #[arg(long, value_name = "BACKEND", value_delimiter = ',', value_parser = queue::KINDS)]
+    queue: Vec<String>,
     #[command(flatten)]
     server: server::Arguments,
 }
@@ -28,6 +33,7 @@ enum Command {
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     match arguments.command {
         Some(Command::Core(arguments)) => core::run(arguments),
-        None => server::run(arguments.server),
+        None if arguments.queue.is_empty() => server::run(arguments.server),
+        None => queue::run(&arguments.queue, &arguments.server),
     }
 }

@@ -2,6 +2,7 @@
 
 mod file;
 mod nearest;
+mod queue;
 mod secret;
 mod settings;
 mod value;
@@ -31,13 +32,15 @@ pub struct ServerConfig {
     pub history: History,
     /// Serve metrics.
     pub telemetry: bool,
-    /// The name that jobs from a broker without one of their own are filed under.
+    /// The name of the queue that is written as `queue`, and which commands mean if they name none.
     pub default_queue: String,
     /// Where decisions and executions are written, too.
     pub clickhouse: Option<ClickHouse>,
     /// Where spans are sent.
     pub otlp: Option<Otlp>,
     pub log: Log,
+    /// The queues in front, by name.
+    pub queues: Vec<Queue>,
     /// What may be changed while the scheduler runs.
     pub scheduling: Config,
 }
@@ -104,6 +107,15 @@ pub struct Limits {
     pub call_timeout: Duration,
 }
 
+/// A queue that jobs come from, and what workers on it and listeners to it are told by.
+#[derive(Debug, Clone)]
+pub struct Queue {
+    pub name: String,
+    pub settings: bellwether_brokers::Settings,
+    /// Publish lifecycle events.
+    pub events: bool,
+}
+
 /// What the registry keeps of jobs that have ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct History {
@@ -128,6 +140,7 @@ impl Default for ServerConfig {
             clickhouse: None,
             otlp: None,
             log: Log { format: LogFormat::Text, level: "info".to_owned() },
+            queues: Vec::new(),
             scheduling: Config::default(),
         }
     }
@@ -180,6 +193,15 @@ pub enum LoadError {
     HalfTls,
     #[error("failed to read the password of {of} from {from}: {reason}")]
     Password { of: &'static str, from: String, reason: String },
+    #[error("queue {name}: {reason}")]
+    Queue { name: String, reason: String },
+    #[error(
+        "`queue` is the queue {name} (default_queue), and `queues` has one of that name, too; \
+         rename one of them"
+    )]
+    SameQueue { name: String },
+    #[error("default_queue is {name}, which is none of the queues; they are {names}")]
+    DefaultQueue { name: String, names: String },
 }
 
 fn suggestion(nearest: &Option<&'static str>) -> String {
@@ -200,14 +222,15 @@ impl ServerConfig {
                 draft.set(&path.display().to_string(), &key, &value)?;
             }
         }
-        for (name, value) in environment {
-            if let Some(key) = settings::key_of_variable(&name)? {
-                draft.set("the environment", key, &value)?;
+        let environment: Vec<(String, String)> = environment.into_iter().collect();
+        for (name, value) in &environment {
+            if let Some(key) = settings::key_of_variable(name)? {
+                draft.set("the environment", key, value)?;
             }
         }
         for (key, value) in overrides {
             draft.set("the command line", key, value)?;
         }
-        draft.finish()
+        draft.finish(&environment)
     }
 }

@@ -1,6 +1,7 @@
 //! Every key, and what it sets. The keys of the scheduling settings are the core's own names, so
 //! that a refusal that names one can be looked up.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,12 +9,14 @@ use bellwether_core::model::config::PredictorKind;
 use bellwether_core::model::{Micros, Name, Priority, Strategy};
 
 use super::nearest::nearest;
+use super::queue::{self, Environment, QueueDraft};
 use super::secret::Keeper;
 use super::value::{Parsed, bytes, number, share, span, switch};
 use super::{ClickHouse, JournalKind, LoadError, LogFormat, Otlp, ServerConfig, TlsFiles};
 
 const PREFIX: &str = "BELLWETHER_";
 const DURATION_BY_TYPE: &str = "duration_by_type.";
+const QUEUES: &str = "queues.";
 /// A variable this near to a known one is a slip; others belong to somebody else.
 const SLIP: usize = 2;
 
@@ -26,6 +29,9 @@ pub(super) struct Draft {
     clickhouse: ClickHouse,
     clickhouse_password: Option<Keeper>,
     otlp: Otlp,
+    default_queue: Option<String>,
+    queue: Option<QueueDraft>,
+    queues: BTreeMap<String, QueueDraft>,
 }
 
 struct Setting {
@@ -43,6 +49,16 @@ impl Draft {
         };
         if let Some(kind) = key.strip_prefix(DURATION_BY_TYPE) {
             return self.duration_of_type(kind, value).map_err(wrong);
+        }
+        if let Some((queue, name)) = self.queue_of(key) {
+            let known = format!("{}{name}", queue::PREFIX);
+            let Some(setting) = queue::SETTINGS.iter().find(|setting| setting.key == known) else {
+                let candidates = queue::SETTINGS.iter().map(|setting| setting.key);
+                let nearest = nearest(&known, candidates).map(|(key, _)| key);
+                let (origin, key) = (origin.to_owned(), key.to_owned());
+                return Err(LoadError::Unknown { origin, key, nearest });
+            };
+            return queue.set(setting, value).map_err(wrong);
         }
         let Some(setting) = SETTINGS.iter().find(|setting| setting.key == key) else {
             let nearest = nearest(key, keys()).map(|(key, _)| key);
@@ -62,7 +78,17 @@ impl Draft {
         Ok(())
     }
 
-    pub(super) fn finish(mut self) -> Result<ServerConfig, LoadError> {
+    /// The queue that a key is about, and the key within it.
+    fn queue_of<'k>(&mut self, key: &'k str) -> Option<(&mut QueueDraft, &'k str)> {
+        if let Some(key) = key.strip_prefix(queue::PREFIX) {
+            return Some((self.queue.get_or_insert_default(), key));
+        }
+        let (name, key) = key.strip_prefix(QUEUES)?.rsplit_once('.')?;
+        Some((self.queues.entry(name.to_owned()).or_default(), key))
+    }
+
+    pub(super) fn finish(mut self, environment: &Environment) -> Result<ServerConfig, LoadError> {
+        self.finish_queues(environment)?;
         self.config.tls = match (self.certificate, self.key) {
             (None, None) => None,
             (Some(certificate), Some(key)) => Some(TlsFiles { certificate, key }),
@@ -79,10 +105,35 @@ impl Draft {
         self.config.scheduling.validate()?;
         Ok(self.config)
     }
+
+    fn finish_queues(&mut self, environment: &Environment) -> Result<(), LoadError> {
+        if let Some(name) = self.default_queue.take() {
+            self.config.default_queue = name;
+            let known = self.queues.contains_key(&self.config.default_queue);
+            if !known && self.queue.is_none() && !self.queues.is_empty() {
+                let names = self.queues.keys().cloned().collect::<Vec<_>>().join(", ");
+                return Err(LoadError::DefaultQueue {
+                    name: self.config.default_queue.clone(),
+                    names,
+                });
+            }
+        }
+        if let Some(queue) = self.queue.take() {
+            let name = self.config.default_queue.clone();
+            if self.queues.insert(name.clone(), queue).is_some() {
+                return Err(LoadError::SameQueue { name });
+            }
+        }
+        for (name, queue) in std::mem::take(&mut self.queues) {
+            self.config.queues.push(queue.finish(name, environment)?);
+        }
+        Ok(())
+    }
 }
 
 fn keys() -> impl Iterator<Item = &'static str> {
-    SETTINGS.iter().map(|setting| setting.key)
+    let queue = queue::SETTINGS.iter().map(|setting| setting.key);
+    SETTINGS.iter().map(|setting| setting.key).chain(queue)
 }
 
 /// The key that a variable of the environment sets, if it is one of ours.
@@ -137,7 +188,7 @@ settings! {
     "clickhouse.password_file": |d, v| { d.clickhouse_password = Some(Keeper::File(PathBuf::from(v))); Ok(()) };
     "clickhouse.buffer_rows": |d, v| { d.clickhouse.buffer_rows = number(v)?; Ok(()) };
     "clickhouse.flush_ms": |d, v| { d.clickhouse.flush_interval = Duration::from_millis(number(v)?); Ok(()) };
-    "default_queue": |d, v| { d.config.default_queue = v.to_owned(); Ok(()) };
+    "default_queue": |d, v| { d.default_queue = Some(v.to_owned()); Ok(()) };
     "retry_backoff": |_, v| if v == "exponential" { Ok(()) } else { Err("exponential") };
     "priorities.low": |_, v| priority(Priority::Low, v);
     "priorities.normal": |_, v| priority(Priority::Normal, v);

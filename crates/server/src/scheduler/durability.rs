@@ -124,7 +124,8 @@ impl Loop {
     pub(super) fn snapshot_saved(&mut self, saved: Saved) {
         match self.schedule.saved(saved) {
             Ok(before) => {
-                let mut before = before.min(self.feed.position().next());
+                let followed = self.followers.wanted(self.durable.seq);
+                let mut before = before.min(self.feed.position().next()).min(followed);
                 if let Some(telemetry) = &self.telemetry {
                     before = before.min(telemetry.position().next());
                 }

@@ -23,6 +23,7 @@ use super::view::View;
 use super::waiters::Waiters;
 use crate::clock;
 use crate::fatal::{self, Fatal};
+use crate::history::Followers;
 use crate::metrics::Meters;
 use crate::registry::Feed;
 use crate::space::SpaceProbe;
@@ -49,6 +50,7 @@ pub(crate) struct Parts {
     pub(crate) sender: Sender<Message>,
     pub(crate) durable: watch::Sender<Seq>,
     pub(crate) feed: Feed,
+    pub(crate) followers: Followers,
     /// None if nobody looks on.
     pub(crate) telemetry: Option<telemetry::Feed>,
     pub(crate) space: SpaceProbe,
@@ -75,6 +77,7 @@ pub(crate) struct Loop {
     /// Those who want the state as soon as all of it is durable.
     pub(super) snapshots_wanted: Vec<oneshot::Sender<Snapshot>>,
     pub(super) feed: Feed,
+    pub(super) followers: Followers,
     pub(super) telemetry: Option<telemetry::Feed>,
     pub(super) space: SpaceProbe,
     pub(super) disk_full: bool,
@@ -108,6 +111,7 @@ impl Loop {
             schedule,
             snapshots_wanted: Vec::new(),
             feed: parts.feed,
+            followers: parts.followers,
             telemetry: parts.telemetry,
             space: parts.space,
             disk_full: false,

@@ -66,3 +66,63 @@ fn the_environment_overrides_the_file_and_flags_override_both() -> Result<()> {
     assert!(error.ends_with("did you mean max_crashes?"), "{error}");
     Ok(())
 }
+
+#[test]
+fn queues_are_read_with_their_defaults() -> Result<()> {
+    let file = tempfile::NamedTempFile::new()?;
+    std::fs::write(
+        file.path(),
+        "queue: {backend: redis, host: 127.0.0.1, port: 6379, db: 1, stream_prefix: kai-job}
+queues:
+  orders: {backend: rabbitmq, user: u, password_env: ORDERS_PASSWORD, tls: true}
+",
+    )?;
+    let environment = [("ORDERS_PASSWORD".to_owned(), "secret".to_owned())];
+    let config = ServerConfig::load(Some(file.path()), environment, &[])?;
+    let [default, orders] = &config.queues[..] else { panic!("{:?}", config.queues) };
+    assert_eq!((default.name.as_str(), default.events), ("default", true));
+    assert_eq!(default.settings.stream_prefix, "kai-job");
+    assert_eq!(orders.name, "orders");
+    let shown = format!("{:?}", orders.settings);
+    assert!(shown.contains("5671") && !shown.contains("secret"), "{shown}");
+    Ok(())
+}
+
+#[test]
+fn a_queue_that_can_not_be_is_refused_with_the_way_out() {
+    assert_eq!(
+        refused("queue: {backend: redis, hots: x}"),
+        "file: queue.hots is not known; did you mean queue.host?"
+    );
+    assert_eq!(
+        refused("queues: {a: {backend: redis, password: x}}"),
+        "file: queues.a.password is not known; did you mean queue.password_env?"
+    );
+    assert_eq!(
+        refused("queue: {backend: kafka}"),
+        "file: queue.backend is \"kafka\"; it must be redis, rabbitmq, nats, zeromq or sqlite"
+    );
+    assert_eq!(
+        refused("queue: {backend: nats, db: 1}"),
+        "queue default: db means nothing to nats; remove it"
+    );
+    assert_eq!(
+        refused("queue: {port: 1}"),
+        "queue default: it has no backend; set it to redis, rabbitmq, nats, zeromq or sqlite"
+    );
+    assert_eq!(
+        refused("queue: {backend: redis, user: u}"),
+        "queue default: the user u has no password; give password_env or password_file"
+    );
+    assert_eq!(
+        refused("queue: {backend: redis, password_env: NOBODY_SETS_THIS}"),
+        "queue default: password_env names the variable NOBODY_SETS_THIS, which is not set"
+    );
+    assert_eq!(
+        refused("default_queue: b\nqueues: {a: {backend: nats}}"),
+        "default_queue is b, which is none of the queues; they are a"
+    );
+    assert!(
+        refused("queue: {backend: nats}\nqueues: {default: {backend: nats}}").contains("rename")
+    );
+}

@@ -31,6 +31,9 @@ pub enum Dispatch<'a> {
         #[serde(skip_serializing_if = "str::is_empty")]
         load_model: &'a str,
         offered_at: String,
+        /// As in the W3C header of that name; the worker's spans belong below it.
+        #[serde(skip_serializing_if = "str::is_empty")]
+        trace_parent: &'a str,
         spec: Spec<'a>,
     },
     Grant {
@@ -136,6 +139,7 @@ fn offer(offer: &v1::Offer) -> Dispatch<'_> {
         idempotency_token: &offer.idempotency_token,
         load_model: &offer.load_model,
         offered_at: time(bellwether_core::model::Timestamp(offer.offered_at)),
+        trace_parent: &offer.trace_parent,
         spec: Spec {
             id: &offer.id,
             r#type: &offer.r#type,

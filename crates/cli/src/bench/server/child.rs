@@ -11,18 +11,22 @@ use tokio::process::{Child, Command};
 const START_WITHIN: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
-pub(super) enum Scheduler {
+pub(in crate::bench) enum Scheduler {
     Running(String),
     Started { child: Child, address: String },
 }
 
 impl Scheduler {
-    pub(super) async fn start(data_dir: &Path) -> anyhow::Result<Scheduler> {
+    pub(in crate::bench) async fn start(
+        data_dir: &Path,
+        config: Option<&Path>,
+    ) -> anyhow::Result<Scheduler> {
         let binary = std::env::current_exe().context("failed to find this binary")?;
         let mut child = Command::new(binary)
             .args(["serve", "--json", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"])
             .arg("--data-dir")
             .arg(data_dir)
+            .args(config.iter().flat_map(|config| [Path::new("--config"), config]))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
@@ -39,14 +43,14 @@ impl Scheduler {
         Ok(Scheduler::Started { child, address: format!("http://{grpc}") })
     }
 
-    pub(super) fn address(&self) -> &str {
+    pub(in crate::bench) fn address(&self) -> &str {
         match self {
             Scheduler::Running(address) | Scheduler::Started { address, .. } => address,
         }
     }
 
     /// The most memory that it has used; unknown of one that we did not start.
-    pub(super) fn peak_memory(&self) -> Option<u64> {
+    pub(in crate::bench) fn peak_memory(&self) -> Option<u64> {
         let Scheduler::Started { child, .. } = self else { return None };
         let status = std::fs::read_to_string(format!("/proc/{}/status", child.id()?)).ok()?;
         let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
@@ -55,7 +59,7 @@ impl Scheduler {
     }
 
     /// At once: its data is thrown away, and it may have much to tidy up.
-    pub(super) async fn stop(self) -> anyhow::Result<()> {
+    pub(in crate::bench) async fn stop(self) -> anyhow::Result<()> {
         let Scheduler::Started { mut child, .. } = self else { return Ok(()) };
         child.kill().await.context("failed to stop the scheduler")
     }

@@ -1,6 +1,6 @@
 //! `bellwether bench`: submitter, scheduler and workers together, with a sync at every commit.
 
-mod child;
+pub(super) mod child;
 mod disk;
 mod fleet;
 mod load;
@@ -24,15 +24,15 @@ use report::Report;
 
 #[derive(Debug, Clone, Args)]
 pub(super) struct Arguments {
-    /// No-op jobs to run
-    #[arg(long, default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
-    jobs: u64,
+    /// No-op jobs to run; 200000 by default, 50000 through a queue
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub(super) jobs: Option<u64>,
     /// Workers, all in this process; 0 measures submissions alone
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(0..=1_000))]
-    workers: u32,
+    pub(super) workers: u32,
     /// Slots of each worker
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    slots: u32,
+    pub(super) slots: u32,
     /// Jobs a second, submitted one by one at even intervals whatever comes back; without it as
     /// fast as it goes, in batches
     #[arg(long, value_name = "JOBS/S")]
@@ -58,10 +58,10 @@ pub(super) struct Arguments {
     /// Folder for the data of the scheduler and of the disk's measurement, removed afterwards;
     /// the current folder by default
     #[arg(long, value_name = "DIR")]
-    data_dir: Option<PathBuf>,
+    pub(super) data_dir: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 pub(super) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
@@ -86,7 +86,7 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
         .with_context(|| format!("failed to make a folder in {}", parent.display()))?;
     let scheduler = match &arguments.server {
         Some(address) => Scheduler::Running(address.clone()),
-        None => Scheduler::start(&folder.path().join("data")).await?,
+        None => Scheduler::start(&folder.path().join("data"), None).await?,
     };
     let load = Load::new(arguments.shape(), arguments.guarantee.as_str(), arguments.payload_bytes);
     let client = Client::connect(scheduler.address()).await?;
@@ -115,10 +115,11 @@ impl Arguments {
         match (self.chain, self.fan) {
             (Some(jobs), _) => Shape::Chain(jobs),
             (_, Some(jobs)) => Shape::Fan(jobs),
-            _ => Shape::Single(self.jobs),
+            _ => Shape::Single(self.jobs.unwrap_or(JOBS)),
         }
     }
 }
 
+const JOBS: u64 = 200_000;
 /// Longer than this without any job that ends, and something is wrong.
 const STUCK_AFTER: Duration = Duration::from_secs(60);

@@ -1,0 +1,92 @@
+//! `bellwether bench --queue`: jobs through a broker, against jobs submitted directly in the same
+//! run and against the broker alone.
+
+mod broker_server;
+mod direct;
+mod raw;
+mod report;
+mod stage;
+mod tally;
+mod through;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use rustix::process::Signal;
+
+use super::server;
+use crate::exit::Verdict;
+use crate::output;
+use broker_server::{BrokerServer, Kind};
+use report::Row;
+use stage::Stage;
+
+pub(super) const KINDS: [&str; 6] = ["redis", "rabbitmq", "nats", "zeromq", "sqlite", "all"];
+
+const ALL: [Kind; 5] = [Kind::Redis, Kind::RabbitMq, Kind::Nats, Kind::ZeroMq, Kind::Sqlite];
+
+/// Jobs that go through as fast as it goes.
+const JOBS: u64 = 50_000;
+/// Jobs that are sent one by one, and how many a second, to see what the way costs each of them.
+const PACED_JOBS: u64 = 2_000;
+const PACED_RATE: f64 = 500.0;
+
+/// How large a measurement is.
+#[derive(Debug, Clone, Copy)]
+struct Scale {
+    jobs: u64,
+    paced_jobs: u64,
+    workers: u32,
+    slots: u32,
+}
+
+pub(super) fn run(wanted: &[String], arguments: &server::Arguments) -> anyhow::Result<Verdict> {
+    let all = wanted.iter().any(|name| name == "all");
+    let kinds = ALL.into_iter().filter(|kind| all || wanted.iter().any(|w| w == kind.name()));
+    let jobs = arguments.jobs.unwrap_or(JOBS);
+    let scale = Scale {
+        jobs,
+        paced_jobs: PACED_JOBS.min(jobs),
+        workers: arguments.workers,
+        slots: arguments.slots,
+    };
+    anyhow::ensure!(
+        scale.workers > 0,
+        "jobs through a queue need workers; give --workers 1 or more"
+    );
+    let parent = arguments.data_dir.clone().unwrap_or_else(|| PathBuf::from("."));
+    std::fs::create_dir_all(&parent)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let rows = runtime.block_on(measure(&kinds.collect::<Vec<_>>(), scale, &parent))?;
+    runtime.shutdown_background();
+    if arguments.json {
+        output::print_json(&rows)?;
+    } else {
+        output::print(&report::readable(&rows))?;
+    }
+    Ok(Verdict::Fine)
+}
+
+async fn measure(kinds: &[Kind], scale: Scale, parent: &Path) -> anyhow::Result<Vec<Row>> {
+    let direct = {
+        let stage = Stage::start(parent, None, scale).await?;
+        let measured = direct::measure(&stage, scale).await.context("jobs submitted directly")?;
+        stage.stop().await?;
+        measured
+    };
+    let mut rows = Vec::with_capacity(kinds.len());
+    for kind in kinds {
+        let mut server = BrokerServer::start(*kind, parent).await?;
+        let raw = raw::measure(&server, scale.jobs).await;
+        let raw = raw.with_context(|| format!("{} alone", kind.name()))?;
+        server.end(Signal::KILL).await?;
+        // A server of its own, so that what was left behind does not count.
+        let server = BrokerServer::start(*kind, parent).await?;
+        let stage = Stage::start(parent, Some(&server), scale).await?;
+        let through = through::measure(&stage, &server, scale).await;
+        let through = through.with_context(|| format!("jobs through {}", kind.name()))?;
+        stage.stop().await?;
+        rows.push(Row::new(*kind, through, direct, raw));
+    }
+    Ok(rows)
+}

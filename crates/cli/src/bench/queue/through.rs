@@ -1,0 +1,102 @@
+//! Jobs through the queue: published, executed, and their events read from the queue again.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use bellwether_brokers::{Broker, Channel, MessageId, Outgoing, Settlement, Side};
+use serde_json::json;
+
+use super::Scale;
+use super::broker_server::BrokerServer;
+use super::direct::pace;
+use super::stage::{Stage, TYPE};
+use super::tally::Tally;
+
+const BATCH: u64 = 1_000;
+const STUCK_AFTER: Duration = Duration::from_secs(60);
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Through {
+    /// Until the last event of completion was read.
+    pub(super) jobs_per_s: f64,
+    pub(super) start_p99_ms: f64,
+}
+
+pub(super) async fn measure(
+    stage: &Stage,
+    server: &BrokerServer,
+    scale: Scale,
+) -> anyhow::Result<Through> {
+    let producer = bellwether_brokers::open(server.settings(Side::Outside))?;
+    let mut listener =
+        Listener { broker: bellwether_brokers::open(server.settings(Side::Outside))? };
+    let (published, heard) = tokio::join!(
+        publish(producer.as_ref(), &stage.warm_up),
+        listener.completed(&stage.warm_up)
+    );
+    published?;
+    heard?;
+    let begun = Instant::now();
+    let (published, heard) =
+        tokio::join!(publish(producer.as_ref(), &stage.fast), listener.completed(&stage.fast));
+    published?;
+    heard?;
+    let jobs_per_s = scale.jobs as f64 / begun.elapsed().as_secs_f64();
+    pace(stage.paced.jobs(), async |number, due| {
+        stage.paced.sent(number, due);
+        Ok(producer.publish(vec![message(&stage.paced, number)]).await?)
+    })
+    .await?;
+    stage.paced.all_confirmed().await?;
+    Ok(Through { jobs_per_s, start_p99_ms: stage.paced.start_p99_ms() })
+}
+
+async fn publish(producer: &dyn Broker, tally: &Tally) -> anyhow::Result<()> {
+    for start in (0..tally.jobs()).step_by(BATCH as usize) {
+        let end = (start + BATCH).min(tally.jobs());
+        let now = Instant::now();
+        let batch = (start..end).map(|number| {
+            tally.sent(number, now);
+            message(tally, number)
+        });
+        producer.publish(batch.collect()).await?;
+    }
+    Ok(())
+}
+
+pub(super) fn job(id: &str) -> String {
+    json!({ "id": id, "type": TYPE, "payload": { "n": id } }).to_string()
+}
+
+fn message(tally: &Tally, number: u64) -> Outgoing {
+    let id = tally.id(number);
+    let mut message = Outgoing::new(Channel::Jobs, job(&id));
+    message.id = Some(MessageId::new(id));
+    message
+}
+
+struct Listener {
+    broker: std::sync::Arc<dyn Broker>,
+}
+
+impl Listener {
+    /// Reads until every job of the tally is said to be completed.
+    async fn completed(&mut self, tally: &Tally) -> anyhow::Result<()> {
+        let mut completed = 0;
+        while completed < tally.jobs() {
+            let next = self.broker.receive(&Channel::Events, BATCH as usize);
+            let deliveries =
+                tokio::time::timeout(STUCK_AFTER, next).await.with_context(|| {
+                    format!("events of {completed} of {} jobs have come", tally.jobs())
+                })??;
+            // A look at the bytes: reading JSON is not what is measured.
+            let said = |body: &[u8]| body.windows(COMPLETED.len()).any(|part| part == COMPLETED);
+            completed += deliveries.iter().filter(|delivery| said(&delivery.body)).count() as u64;
+            let done = deliveries.into_iter().map(|delivery| Settlement::Done(delivery.receipt));
+            self.broker.settle(done.collect()).await?;
+        }
+        Ok(())
+    }
+}
+
+const COMPLETED: &[u8] = b"\"type\":\"bellwether.job_completed\"";

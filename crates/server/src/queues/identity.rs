@@ -1,0 +1,94 @@
+//! What makes a message the same job when it is delivered again.
+
+use bellwether_brokers::{Delivered, Delivery, MessageId, Promises};
+use bellwether_core::model::limits::NAME_BYTES_MAX;
+use bellwether_core::model::{JobId, Priority};
+use bellwether_wire::json::submission_from_json;
+use bellwether_wire::{Malformed, Mirror as _, v1};
+use serde_json::value::RawValue;
+
+/// Why a message is no submission.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unreadable {
+    #[error("this is no JSON: {0}")]
+    Json(#[source] serde_json::Error),
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
+    #[error(
+        "nothing tells this message from others if it is delivered again; set the message's id, or \
+         the id or idempotency_key of the job"
+    )]
+    Nameless,
+}
+
+/// Reads a message from the queue of this name. Jobs without an idempotency key get one that is the
+/// same at every delivery; those without a priority get the message's.
+pub(super) fn submission(
+    queue: &str,
+    delivery: &Delivery,
+    promises: Promises,
+    generate: &mut dyn FnMut() -> JobId,
+) -> Result<v1::Submission, Unreadable> {
+    let raw: &RawValue = serde_json::from_slice(&delivery.body).map_err(Unreadable::Json)?;
+    let mut submission = submission_from_json(raw, generate)?;
+    if let Some(priority) = delivery.priority.and_then(priority_of) {
+        for job in submission.jobs.iter_mut().filter(|job| job.priority == 0) {
+            job.priority = priority.to_wire();
+        }
+    }
+    if submission.jobs.iter().all(|job| !job.idempotency_key.is_empty()) {
+        return Ok(submission);
+    }
+    let key = match &delivery.id {
+        Some(id) => named(queue, id),
+        // A body that names its jobs is the same jobs; one that does not may be sent twice on
+        // purpose.
+        None if names_its_jobs(&submission) => {
+            format!("queue/{queue}/body/{}", hash(&delivery.body))
+        }
+        None if promises.delivered == Delivered::AtMostOnce => return Ok(submission),
+        None => return Err(Unreadable::Nameless),
+    };
+    give_keys(&mut submission, &key);
+    Ok(submission)
+}
+
+fn give_keys(submission: &mut v1::Submission, key: &str) {
+    let single = submission.jobs.len() == 1 && submission.run_id.is_empty();
+    for (index, job) in submission.jobs.iter_mut().enumerate() {
+        if job.idempotency_key.is_empty() {
+            job.idempotency_key = if single { key.to_owned() } else { format!("{key}/{index}") };
+        }
+    }
+}
+
+fn names_its_jobs(submission: &v1::Submission) -> bool {
+    !submission.run_id.is_empty()
+        || submission.jobs.iter().all(|job| !job.id.is_empty() || !job.idempotency_key.is_empty())
+}
+
+/// Room for what is put behind the key of a message to make those of its jobs.
+const KEY_BYTES_MAX: usize = NAME_BYTES_MAX - 16;
+
+fn named(queue: &str, id: &MessageId) -> String {
+    let key = format!("queue/{queue}/{id}");
+    if key.len() <= KEY_BYTES_MAX && !key.chars().any(char::is_control) {
+        return key;
+    }
+    format!("queue/hash/{}", hash(key.as_bytes()))
+}
+
+fn hash(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex().to_string()
+}
+
+/// In points, as the nearest of 25, 50, 75 and 100. Brokers say 0 where nobody said anything.
+fn priority_of(points: u8) -> Option<Priority> {
+    match points {
+        0 => None,
+        1..=37 => Some(Priority::Low),
+        38..=62 => Some(Priority::Normal),
+        63..=87 => Some(Priority::High),
+        88.. => Some(Priority::Critical),
+    }
+}
