@@ -18,6 +18,7 @@ mod http;
 pub mod identity;
 mod listener;
 mod metrics;
+pub mod position;
 mod priority;
 pub mod queues;
 pub mod registry;
@@ -29,6 +30,7 @@ mod session;
 mod space;
 mod telemetry;
 mod trace;
+pub mod webhooks;
 
 pub use config::ServerConfig;
 pub use scheduler::RecoverError;

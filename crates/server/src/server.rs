@@ -35,6 +35,7 @@ use crate::security::tokens::{Tokens, TokensError};
 use crate::security::{Exposed, check_exposure};
 use crate::space::SpaceProbe;
 use crate::trace::context::Tracing;
+use crate::webhooks::{Webhooks, WebhooksError};
 use crate::{clickhouse, clock, config, descriptors, listener, rest, telemetry};
 
 /// How long open calls may take to end when the server shuts down.
@@ -73,6 +74,8 @@ pub enum StartError {
     Identity(#[from] IdentityError),
     #[error(transparent)]
     Queues(#[from] QueuesError),
+    #[error(transparent)]
+    Webhooks(#[from] WebhooksError),
     #[error("failed to listen on {address}: {source}")]
     Bind { address: SocketAddr, source: std::io::Error },
     #[error("failed to start a thread: {0}")]
@@ -91,6 +94,7 @@ pub struct Server {
     http: JoinHandle<()>,
     health: tonic_health::server::HealthReporter,
     queues: Queues,
+    webhooks: Webhooks,
 }
 
 impl Server {
@@ -112,6 +116,8 @@ impl Server {
         let (desk, metrics) = started.await.map_err(|panic| StartError::Thread(panic.into()))??;
         let handle = desk.handle.clone();
         let identity = Identity::load(&config.data_dir)?;
+        let webhooks =
+            Webhooks::start(&config.webhooks, &desk, &identity, &config.data_dir, &metrics)?;
         let metrics = config.telemetry.then_some(metrics);
         if let Some(clickhouse) = &config.clickhouse {
             warm(&handle, clickhouse).await;
@@ -149,7 +155,17 @@ impl Server {
         let router = http::router(HttpState { handle: handle.clone(), metrics, door }, rest);
         let incoming = listener::connections(http_listener, http_tls, connections_max);
         let http = tokio::spawn(http::serve(incoming, router));
-        Ok(Server { handle, grpc_address, http_address, stop_serving, grpc, http, health, queues })
+        Ok(Server {
+            handle,
+            grpc_address,
+            http_address,
+            stop_serving,
+            grpc,
+            http,
+            health,
+            queues,
+            webhooks,
+        })
     }
 
     pub fn grpc_address(&self) -> SocketAddr {
@@ -164,6 +180,7 @@ impl Server {
     /// they run goes on.
     pub async fn shutdown(self) {
         self.health.set_service_status("", ServingStatus::NotServing).await;
+        self.webhooks.close().await;
         self.handle.stop().await;
         self.queues.stop().await;
         if self.stop_serving.send(()).is_err() {

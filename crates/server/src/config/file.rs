@@ -6,6 +6,9 @@ use serde_json::Value;
 
 use super::LoadError;
 
+/// What may be a list.
+const WEBHOOKS: &str = "webhooks";
+
 pub(super) fn read(path: &Path) -> Result<Vec<(String, String)>, LoadError> {
     let read = std::fs::read_to_string(path);
     let text = read.map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
@@ -37,6 +40,16 @@ fn flatten(key: &str, value: &Value, flat: &mut Vec<(String, String)>) -> Result
         Value::String(text) => text.clone(),
         Value::Bool(value) => value.to_string(),
         Value::Number(number) => number.to_string(),
+        Value::Array(items) if key == WEBHOOKS => {
+            for (index, item) in items.iter().enumerate() {
+                flatten(&format!("{key}.{index}"), item, flat)?;
+            }
+            return Ok(());
+        }
+        Value::Array(words) if key.starts_with(WEBHOOKS) => {
+            let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+            words.join(",")
+        }
         Value::Array(_) => return Err(format!("{key} is a list; it must be one value")),
     };
     flat.push((key.to_owned(), text));

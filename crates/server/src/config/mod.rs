@@ -6,6 +6,7 @@ mod queue;
 mod secret;
 mod settings;
 mod value;
+mod webhook;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ use bellwether_core::model::Config;
 use bellwether_core::model::config::ConfigError;
 
 pub use secret::Secret;
+pub use webhook::Webhook;
 
 /// Every setting has a default: see `scheduler.yaml` for what each means.
 #[derive(Debug, Clone)]
@@ -34,6 +36,8 @@ pub struct ServerConfig {
     pub telemetry: bool,
     /// The name of the queue that is written as `queue`, and which commands mean if they name none.
     pub default_queue: String,
+    /// Who is told of events.
+    pub webhooks: Vec<Webhook>,
     /// Where decisions and executions are written, too.
     pub clickhouse: Option<ClickHouse>,
     /// Where spans are sent.
@@ -137,6 +141,7 @@ impl Default for ServerConfig {
             history: History { jobs_max: 1_000_000, keep_for: Duration::from_secs(30 * 86_400) },
             telemetry: true,
             default_queue: "default".to_owned(),
+            webhooks: Vec::new(),
             clickhouse: None,
             otlp: None,
             log: Log { format: LogFormat::Text, level: "info".to_owned() },
@@ -189,6 +194,8 @@ pub enum LoadError {
     Value { origin: String, key: String, given: String, wanted: &'static str },
     #[error(transparent)]
     Scheduling(#[from] ConfigError),
+    #[error("{key} is missing")]
+    Missing { key: String },
     #[error("tls.certificate and tls.key belong together; give both")]
     HalfTls,
     #[error("failed to read the password of {of} from {from}: {reason}")]

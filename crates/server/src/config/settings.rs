@@ -12,6 +12,7 @@ use super::nearest::nearest;
 use super::queue::{self, Environment, QueueDraft};
 use super::secret::Keeper;
 use super::value::{Parsed, bytes, number, share, span, switch};
+use super::webhook::{self, WebhookDrafts};
 use super::{ClickHouse, JournalKind, LoadError, LogFormat, Otlp, ServerConfig, TlsFiles};
 
 const PREFIX: &str = "BELLWETHER_";
@@ -26,6 +27,7 @@ pub(super) struct Draft {
     config: ServerConfig,
     certificate: Option<PathBuf>,
     key: Option<PathBuf>,
+    webhooks: WebhookDrafts,
     clickhouse: ClickHouse,
     clickhouse_password: Option<Keeper>,
     otlp: Otlp,
@@ -59,6 +61,9 @@ impl Draft {
                 return Err(LoadError::Unknown { origin, key, nearest });
             };
             return queue.set(setting, value).map_err(wrong);
+        }
+        if let Some(key) = key.strip_prefix(webhook::PREFIX) {
+            return webhook::set(&mut self.webhooks, origin, key, value);
         }
         let Some(setting) = SETTINGS.iter().find(|setting| setting.key == key) else {
             let nearest = nearest(key, keys()).map(|(key, _)| key);
@@ -94,6 +99,7 @@ impl Draft {
             (Some(certificate), Some(key)) => Some(TlsFiles { certificate, key }),
             (Some(_), None) | (None, Some(_)) => return Err(LoadError::HalfTls),
         };
+        self.config.webhooks = webhook::finish(self.webhooks)?;
         if !self.clickhouse.url.is_empty() {
             let keeper = self.clickhouse_password;
             self.clickhouse.password = keeper.map(|keeper| keeper.ask("clickhouse")).transpose()?;

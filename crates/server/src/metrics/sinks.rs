@@ -9,6 +9,7 @@ use super::text::{Kind, Text};
 pub(crate) enum Sink {
     ClickHouse,
     Otlp,
+    Webhooks,
 }
 
 #[derive(Debug, Default)]
@@ -24,15 +25,17 @@ pub(crate) struct SinkCounts {
 pub(crate) struct Sinks {
     clickhouse: SinkCounts,
     otlp: SinkCounts,
+    webhooks: SinkCounts,
 }
 
 impl Sink {
-    const ALL: [Sink; 2] = [Sink::ClickHouse, Sink::Otlp];
+    const ALL: [Sink; 3] = [Sink::ClickHouse, Sink::Otlp, Sink::Webhooks];
 
     fn name(self) -> &'static str {
         match self {
             Sink::ClickHouse => "clickhouse",
             Sink::Otlp => "otlp",
+            Sink::Webhooks => "webhooks",
         }
     }
 }
@@ -42,6 +45,7 @@ impl Sinks {
         match sink {
             Sink::ClickHouse => &self.clickhouse,
             Sink::Otlp => &self.otlp,
+            Sink::Webhooks => &self.webhooks,
         }
     }
 

@@ -11,10 +11,10 @@ use bellwether_wire::json::cloud_events;
 use tokio::sync::mpsc;
 
 use super::names::Names;
-use super::position::PositionFile;
 use super::{Queue, REFUSED_PAUSE};
 use crate::history::HistoryError;
 use crate::identity::Identity;
+use crate::position::PositionFile;
 
 /// Entries that are read and published together, about.
 const BATCH_ENTRIES: usize = 2_000;

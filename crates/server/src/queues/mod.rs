@@ -12,7 +12,6 @@ mod identity;
 mod jobs;
 mod names;
 mod outbound;
-mod position;
 mod speaker;
 mod workers;
 
@@ -26,8 +25,8 @@ use tokio::task::JoinSet;
 use crate::config::ServerConfig;
 use crate::desk::Desk;
 use crate::identity::Identity;
+use crate::position::{PositionError, PositionFile};
 use crate::trace::context::Tracing;
-use position::{PositionError, PositionFile};
 
 /// How long the tasks may take to say their last words when the server shuts down.
 const STOP_PATIENCE: Duration = Duration::from_secs(2);

@@ -50,6 +50,33 @@ fn a_bad_value_says_what_it_must_be() {
 }
 
 #[test]
+fn webhooks_are_a_list() -> Result<()> {
+    let secret = tempfile::NamedTempFile::new()?;
+    std::fs::write(secret.path(), "whsec_c2VjcmV0\n")?;
+    let file = tempfile::NamedTempFile::new()?;
+    let secret = secret.path().display();
+    let yaml = format!(
+        "webhooks:\n  - url: https://example.org/hook\n    kinds: [job_completed, job_failed]\n    \
+         secret_file: {secret}\n  - {{url: http://127.0.0.1:9, secret_file: {secret}, allow_private: true}}\n"
+    );
+    std::fs::write(file.path(), yaml)?;
+    let hooks = ServerConfig::load(Some(file.path()), [], &[])?.webhooks;
+    assert_eq!(hooks[0].kinds, ["job_completed", "job_failed"]);
+    assert_eq!(hooks[0].secret.reveal(), "whsec_c2VjcmV0");
+    assert_eq!((hooks[0].allow_private, hooks[1].allow_private), (false, true));
+    assert_eq!(
+        refused("webhooks: [{url: 'https://x.org'}]"),
+        "webhooks.0.secret_env or secret_file is missing"
+    );
+    assert_eq!(
+        refused("webhooks: [{ulr: 'https://x.org'}]"),
+        "file: webhooks.0.ulr is not known; did you mean url?"
+    );
+    assert!(refused("webhooks: [{url: 'ftp://x.org'}]").contains("an address as https"));
+    Ok(())
+}
+
+#[test]
 fn the_environment_overrides_the_file_and_flags_override_both() -> Result<()> {
     let file = tempfile::NamedTempFile::new()?;
     std::fs::write(file.path(), "heartbeat_interval: 7\nmax_crashes: 9\ncall_timeout: 1m\n")?;

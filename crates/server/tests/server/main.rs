@@ -9,3 +9,4 @@ mod looking;
 mod refusing;
 mod rest;
 mod security;
+mod webhooks;

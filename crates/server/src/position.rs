@@ -1,4 +1,4 @@
-//! How far a queue's events have been published, on disk.
+//! How far events have been told to somebody, on disk.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -8,7 +8,7 @@ use bellwether_core::model::Seq;
 
 /// A small file with one number, replaced whole.
 #[derive(Debug)]
-pub(super) struct PositionFile {
+pub(crate) struct PositionFile {
     path: PathBuf,
     published: Seq,
 }
@@ -26,8 +26,8 @@ pub enum PositionError {
 }
 
 impl PositionFile {
-    /// A new queue is told what happens from `now` on.
-    pub(super) fn open(path: &Path, now: Seq) -> Result<PositionFile, PositionError> {
+    /// Whoever is new is told what happens from `now` on.
+    pub(crate) fn open(path: &Path, now: Seq) -> Result<PositionFile, PositionError> {
         let path = path.with_extension("published");
         let failed = |source| PositionError::Io { path: path.clone(), source };
         match std::fs::read_to_string(&path) {
@@ -48,12 +48,12 @@ impl PositionFile {
         }
     }
 
-    pub(super) fn published(&self) -> Seq {
+    pub(crate) fn published(&self) -> Seq {
         self.published
     }
 
     /// Durable when it returns.
-    pub(super) fn write(&mut self, published: Seq) -> Result<(), PositionError> {
+    pub(crate) fn write(&mut self, published: Seq) -> Result<(), PositionError> {
         let replace = || {
             let draft = self.path.with_extension("new");
             let mut file = File::create(&draft)?;
