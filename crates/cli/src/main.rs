@@ -21,6 +21,7 @@ mod restore;
 mod serve;
 mod simulate;
 mod token;
+mod whatif;
 mod worker;
 
 #[global_allocator]
@@ -57,6 +58,7 @@ enum Command {
     Restore(restore::Arguments),
     Demo(demo::Arguments),
     Simulate(simulate::Arguments),
+    Whatif(whatif::Arguments),
     Bench(bench::Arguments),
     Queue(queue::Arguments),
     Token(token::Arguments),
@@ -87,6 +89,7 @@ fn main() -> ExitCode {
         Command::Snapshot(arguments) => client::snapshot::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),
         Command::Simulate(arguments) => simulate::run(arguments),
+        Command::Whatif(arguments) => whatif::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
         Command::Queue(arguments) => queue::run(arguments),
         Command::Token(arguments) => token::run(arguments),

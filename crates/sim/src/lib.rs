@@ -8,3 +8,4 @@
 pub mod faults;
 pub mod predict;
 pub mod trace;
+pub mod whatif;

@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use crate::exit::Verdict;
 
 mod faults;
-mod names;
+pub(crate) mod names;
 mod predict;
 mod trace;
 

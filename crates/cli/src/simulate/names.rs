@@ -4,19 +4,19 @@ use bellwether_core::model::Strategy;
 use bellwether_core::model::config::PredictorKind;
 use bellwether_sim::trace::{Baseline, Load};
 
-pub(super) fn parse_strategy(text: &str) -> Result<Strategy, String> {
+pub(crate) fn parse_strategy(text: &str) -> Result<Strategy, String> {
     Strategy::parse(text).ok_or_else(|| one_of(&Strategy::ALL.map(Strategy::as_str)))
 }
 
-pub(super) fn parse_baseline(text: &str) -> Result<Baseline, String> {
+pub(crate) fn parse_baseline(text: &str) -> Result<Baseline, String> {
     Baseline::parse(text).ok_or_else(|| one_of(&Baseline::ALL.map(Baseline::as_str)))
 }
 
-pub(super) fn parse_predictor(text: &str) -> Result<PredictorKind, String> {
+pub(crate) fn parse_predictor(text: &str) -> Result<PredictorKind, String> {
     PredictorKind::parse(text).ok_or_else(|| one_of(&PredictorKind::ALL.map(PredictorKind::as_str)))
 }
 
-pub(super) fn parse_load(text: &str) -> Result<Load, String> {
+pub(crate) fn parse_load(text: &str) -> Result<Load, String> {
     let share: f64 = text.parse().map_err(|_| "not a number; write it as 0.8".to_owned())?;
     Load::new(share).map_err(|error| error.to_string())
 }

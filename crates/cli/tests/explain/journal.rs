@@ -129,3 +129,48 @@ fn a_changed_decision_of_a_long_journal_is_found_and_told() -> Result<()> {
 fn sound_byte(dir: &Path, at: usize) -> Result<u8> {
     std::fs::read(segment(dir)?)?.get(at).copied().context("the file is as long")
 }
+
+fn what_if(dir: &Path, change: &[&str]) -> Result<Value> {
+    let output = bellwether().arg("whatif").args(change).arg("--data-dir").arg(dir).output()?;
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{stderr}");
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+#[test]
+fn a_recorded_journal_is_compared_with_what_might_have_been() -> Result<()> {
+    let recording = Recording::of(600)?;
+    let folder = tempfile::tempdir()?;
+    recording.write(folder.path())?;
+    let dir = folder.path();
+    let report = what_if(dir, &["--strategy", "random", "--json"])?;
+    ensure!(report["jobs"] == 600, "{report}");
+    let [was, as_configured, otherwise] = [0, 1, 2].map(|at| &report["columns"][at]);
+    ensure!(was["name"] == "recorded" && was["strategy"] == "predictive", "{report}");
+    ensure!(as_configured["strategy"] == "predictive", "{report}");
+    ensure!(otherwise["name"] == "what_if" && otherwise["strategy"] == "random", "{report}");
+    ensure!(was["workers"] == 12 && was["slots"] == 48, "{report}");
+    let mean = |column: &Value| column["response_ms"]["mean"].as_f64().unwrap_or(f64::NAN);
+    // The recording is of the engine itself with workers that are never quiet, so simulating what
+    // was configured comes near to what was; only retries are left out.
+    let ratio = mean(as_configured) / mean(was);
+    ensure!((0.8..1.25).contains(&ratio), "{ratio}: {report}");
+    ensure!(mean(otherwise) > mean(as_configured), "chance is worse: {report}");
+    let again = what_if(dir, &["--strategy", "random", "--json"])?;
+    ensure!(report == again, "it repeats exactly");
+
+    let fewer = what_if(dir, &["--fleet", "4x4@1.0", "--json"])?;
+    ensure!(fewer["columns"][2]["slots"] == 16, "{fewer}");
+    ensure!(mean(&fewer["columns"][2]) > mean(&fewer["columns"][1]), "{fewer}");
+
+    let file = segment(dir)?;
+    let output = bellwether()
+        .args(["whatif", "--strategy", "round_robin", "--journal"])
+        .arg(file)
+        .output()?;
+    let text = String::from_utf8(output.stdout)?;
+    for part in ["600 jobs", "recorded", "as configured", "what if", "wait p99 ms", "extra s"] {
+        ensure!(text.contains(part), "`{part}` is not in {text}");
+    }
+    Ok(())
+}

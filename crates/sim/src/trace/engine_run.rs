@@ -341,7 +341,8 @@ impl<'s, 'a> Progress<'s, 'a> {
     fn outcomes(mut self) -> Vec<Outcome> {
         for (at, job) in self.stage.jobs.iter().enumerate() {
             let ends = job.dependencies.iter().map(|&on| self.outcomes[on].end);
-            self.outcomes[at].ready = ends.fold(job.arrival, Micros::max);
+            let delay = job.asked.as_ref().map_or(Micros::ZERO, |asked| asked.delay);
+            self.outcomes[at].ready = ends.fold(job.arrival + delay, Micros::max);
         }
         self.outcomes
     }
