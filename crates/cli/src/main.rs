@@ -21,6 +21,7 @@ mod restore;
 mod serve;
 mod simulate;
 mod token;
+mod top;
 mod whatif;
 mod worker;
 
@@ -61,6 +62,7 @@ enum Command {
     Whatif(whatif::Arguments),
     Bench(bench::Arguments),
     Queue(queue::Arguments),
+    Top(top::Arguments),
     Token(token::Arguments),
     Completions(completions::Arguments),
 }
@@ -92,6 +94,7 @@ fn main() -> ExitCode {
         Command::Whatif(arguments) => whatif::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
         Command::Queue(arguments) => queue::run(arguments),
+        Command::Top(arguments) => top::run(arguments),
         Command::Token(arguments) => token::run(arguments),
         Command::Completions(arguments) => completions::run::<Arguments>(&arguments),
     };

@@ -7,6 +7,7 @@ use clap::Args;
 use super::{Connect, block_on, explain_text};
 use crate::exit::Verdict;
 use crate::output;
+use crate::paint::Paint;
 
 /// Tell why a job is where it is: what it waits for, or why it went where it went.
 ///
@@ -36,7 +37,8 @@ async fn explain(arguments: Arguments) -> anyhow::Result<Verdict> {
     if arguments.json {
         output::print_json(&explanation_to_json(&told))?;
     } else {
-        output::print(&explain_text::explanation(&told))?;
+        let paint = |word: &str| Paint::state(word).to_string();
+        output::print(&explain_text::explanation(&told, paint))?;
     }
     Ok(if told.job == 0 { Verdict::Refused } else { Verdict::Fine })
 }

@@ -5,9 +5,9 @@ use bellwether_sdk::v1;
 use super::job_json::time_text;
 use super::names;
 use crate::output::Table;
-use crate::paint::Paint;
 
-pub(crate) fn explanation(told: &v1::Explanation) -> String {
+/// `paint` colours the words for states, where the text goes to a terminal.
+pub(crate) fn explanation(told: &v1::Explanation, paint: impl Fn(&str) -> String) -> String {
     if told.job == 0 {
         let mut text = format!("{}\n", told.summary);
         if let Some(refused) = &told.refused {
@@ -21,7 +21,7 @@ pub(crate) fn explanation(told: &v1::Explanation) -> String {
         }
         return text;
     }
-    let state = Paint::state(names::detail(told.state()));
+    let state = paint(names::detail(told.state()));
     let mut text = format!("{}  {}  {state}\n  {}\n", told.id, told.r#type, told.summary);
     if let Some(waiting) = &told.waiting_for {
         for (name, value) in waiting_lines(waiting, told.now) {
@@ -34,7 +34,7 @@ pub(crate) fn explanation(told: &v1::Explanation) -> String {
         text.push_str(&format!("  also refused {at}: {}\n", rejection.message));
     }
     for (number, attempt) in (1..).zip(&told.attempts) {
-        text.push_str(&attempt_text(number, attempt));
+        text.push_str(&attempt_text(number, attempt, &paint(&attempt.state)));
     }
     text
 }
@@ -96,9 +96,8 @@ fn shortage(lack: &v1::Shortage) -> String {
     }
 }
 
-fn attempt_text(number: u32, attempt: &v1::ExplainedAttempt) -> String {
+fn attempt_text(number: u32, attempt: &v1::ExplainedAttempt, state: &str) -> String {
     let hedge = if attempt.hedge { ", a hedge" } else { "" };
-    let state = Paint::state(&attempt.state);
     let worker = &attempt.worker;
     let mut text = format!("attempt {number} on {worker}, token {}{hedge}: {state}", attempt.token);
     if !attempt.ending.is_empty() && attempt.state != "completed" {

@@ -5,5 +5,6 @@ mod placed;
 mod recorded;
 mod seen;
 mod stage;
+mod top;
 mod waiting;
 mod worker;
