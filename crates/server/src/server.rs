@@ -92,6 +92,7 @@ pub struct Server {
     stop_serving: oneshot::Sender<()>,
     grpc: JoinHandle<Result<(), tonic::transport::Error>>,
     http: JoinHandle<()>,
+    stop_http: watch::Sender<bool>,
     health: tonic_health::server::HealthReporter,
     queues: Queues,
     webhooks: Webhooks,
@@ -154,7 +155,8 @@ impl Server {
         let rest = rest::router(desk, identity, config.limits);
         let router = http::router(HttpState { handle: handle.clone(), metrics, door }, rest);
         let incoming = listener::connections(http_listener, http_tls, connections_max);
-        let http = tokio::spawn(http::serve(incoming, router));
+        let (stop_http, http_stopped) = watch::channel(false);
+        let http = tokio::spawn(http::serve(incoming, router, http_stopped));
         Ok(Server {
             handle,
             grpc_address,
@@ -162,6 +164,7 @@ impl Server {
             stop_serving,
             grpc,
             http,
+            stop_http,
             health,
             queues,
             webhooks,
@@ -186,7 +189,10 @@ impl Server {
         if self.stop_serving.send(()).is_err() {
             tracing::debug!("serving has ended before");
         }
-        self.http.abort();
+        self.stop_http.send_replace(true);
+        if let Err(error) = self.http.await {
+            tracing::debug!(%error, "serving HTTP ended badly");
+        }
         // Calls that do not end by themselves are dropped with the task.
         let abort = self.grpc.abort_handle();
         if tokio::time::timeout(SHUTDOWN_PATIENCE, self.grpc).await.is_err() {

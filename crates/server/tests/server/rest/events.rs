@@ -1,8 +1,11 @@
 //! Events, followed through restarts.
 
 use anyhow::{Context as _, Result};
+use bellwether_wire::v1;
 use bellwether_wire::v1::JobState;
 use serde_json::json;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
 
 use super::watching::Watching;
 use crate::fixture::{Fixture, job};
@@ -75,6 +78,37 @@ async fn a_place_that_is_not_there_is_refused() -> Result<()> {
     let refused = async |path: &str| fixture.get(path).await?.problem();
     assert_eq!(refused("/scheduler/events?from=0").await?, (400, "malformed".to_owned()));
     assert_eq!(refused("/scheduler/events?from=1000").await?, (400, "position_ahead".to_owned()));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_reads_nothing_slows_nobody() -> Result<()> {
+    let mut fixture = Fixture::start().await?;
+    let mut stuck = TcpStream::connect(fixture.server.http_address()).await?;
+    stuck.write_all(b"GET /scheduler/events?from=1 HTTP/1.1\r\nhost: x\r\n\r\n").await?;
+    // More than the buffers between the two can hold.
+    let payload = format!("\"{}\"", "x".repeat(60_000));
+    for round in 0..10 {
+        let jobs = (0..50).map(|i| v1::NewJob {
+            payload: payload.clone().into(),
+            ..job(&format!("j{round}-{i}"))
+        });
+        fixture.submit(jobs.collect()).await?;
+    }
+    let path = "/scheduler/events?from=1&follow=false&kind=job_submitted";
+    let told = Watching::start(&fixture, path, None).await?.rest().await?;
+    assert_eq!(told.len(), 500);
+    assert_eq!(fixture.worker("w", 1).await?.offer().await?.id, "j0-0");
+    drop(stuck);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_end_and_streams_are_closed_when_it_shuts_down() -> Result<()> {
+    let fixture = Fixture::start().await?;
+    let mut watching = Watching::start(&fixture, "/scheduler/events", None).await?;
+    fixture.server.shutdown().await;
+    assert!(watching.next().await?.is_none(), "the stream ends");
     Ok(())
 }
 

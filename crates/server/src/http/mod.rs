@@ -1,8 +1,9 @@
 //! HTTP: is it alive, is it ready, how is it.
 
-use std::io;
+mod patience;
+mod serve;
+
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
@@ -10,19 +11,12 @@ use axum::http::{StatusCode, header};
 use axum::middleware;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
-use tokio::sync::mpsc;
 
-use crate::listener::Connection;
 use crate::metrics::{CONTENT_TYPE, Metrics};
 use crate::rest;
 use crate::scheduler::Handle;
 use crate::security::authorize::Door;
-
-/// How long a request's head may take to arrive.
-const HEAD_WITHIN: Duration = Duration::from_secs(10);
+pub(crate) use serve::serve;
 
 #[derive(Clone)]
 pub(crate) struct HttpState {
@@ -43,22 +37,6 @@ pub(crate) fn router(state: HttpState, rest: Router) -> Router {
         .merge(rest)
         .fallback(|| async { StatusCode::NOT_FOUND })
         .layer(middleware::from_fn_with_state(door, rest::guard))
-}
-
-pub(crate) async fn serve(mut connections: mpsc::Receiver<io::Result<Connection>>, router: Router) {
-    while let Some(Ok(connection)) = connections.recv().await {
-        let service = TowerToHyperService::new(router.clone());
-        tokio::spawn(async move {
-            // Hyper's own timeouts need a timer, or they do nothing.
-            let served = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEAD_WITHIN)
-                .serve_connection(TokioIo::new(connection), service);
-            if let Err(error) = served.await {
-                tracing::debug!(%error, "an HTTP connection ended badly");
-            }
-        });
-    }
 }
 
 /// Ready while the loop answers and takes work.
