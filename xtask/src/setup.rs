@@ -15,7 +15,9 @@ struct DebianPackage {
     program: &'static str,
 }
 
-const DEBIAN_PACKAGES: [DebianPackage; 6] = [
+const DEBIAN_PACKAGES: [DebianPackage; 7] = [
+    // Runs the commands of the documentation.
+    DebianPackage { package: "curl", program: "curl" },
     // Kills the server at a chosen system call.
     DebianPackage { package: "strace", program: "strace" },
     // The queues that jobs are read from.
