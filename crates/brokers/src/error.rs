@@ -32,6 +32,23 @@ pub enum BrokerError {
     },
 }
 
+/// What to do about a certificate that is not trusted.
+pub(crate) const TRUST: &str =
+    "give the file of the authorities to trust in tls, and the name that is in the certificate";
+
+/// Whether this is about a certificate. Clients tell it among the errors of the network, where trying
+/// again would never help.
+pub(crate) fn is_distrust(error: &impl std::error::Error) -> bool {
+    let mut cause: Option<&dyn std::error::Error> = Some(error);
+    while let Some(error) = cause {
+        if error.to_string().contains("certificate") {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
 impl BrokerError {
     pub(crate) fn lost(server: impl ToString, reason: impl ToString) -> Self {
         Self::Lost { server: server.to_string(), reason: reason.to_string() }

@@ -59,8 +59,12 @@ impl Report {
     /// A failure; an error that names its own way out keeps it.
     pub(crate) fn failed(&mut self, question: &str, error: &crate::BrokerError) {
         let (reason, way_out) = match error {
-            crate::BrokerError::Lost { reason, .. } => {
+            crate::BrokerError::Lost { reason, .. } if self.findings.is_empty() => {
                 (reason.clone(), "start the server, or correct host and port".to_owned())
+            }
+            crate::BrokerError::Lost { reason, .. } => {
+                let way_out = "it was there a moment ago: see its log, and what this user may do";
+                (reason.clone(), way_out.to_owned())
             }
             crate::BrokerError::Refused { reason, way_out, .. } => {
                 (reason.clone(), way_out.clone())

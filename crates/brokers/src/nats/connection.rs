@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use async_nats::jetstream::{Context, ContextBuilder};
 use async_nats::{ConnectErrorKind, ConnectOptions, Event};
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, MutexGuard, watch};
 
 use super::{Names, stream};
 use crate::channel::Channel;
-use crate::error::BrokerError;
+use crate::error::{BrokerError, TRUST, is_distrust};
 use crate::settings::NatsSettings;
 
 const RECONNECT_PAUSE_MAX: Duration = Duration::from_secs(2);
@@ -21,6 +21,9 @@ pub(super) struct Server {
     timeout: Duration,
     // Behind a lock so that the connection is made once, not by everybody at once.
     link: Mutex<Link>,
+    // Held while something is made: servers before 2.10 may make one stream twice when asked twice at
+    // the same time, and messages then go to the one and are read from the other.
+    making: Mutex<()>,
     /// Counts how often the connection broke.
     breaks: watch::Sender<u64>,
 }
@@ -34,11 +37,22 @@ struct Link {
 
 impl Server {
     pub(super) fn new(settings: NatsSettings, timeout: Duration) -> Self {
-        Self { settings, timeout, link: Mutex::default(), breaks: watch::Sender::new(0) }
+        Self {
+            settings,
+            timeout,
+            link: Mutex::default(),
+            making: Mutex::default(),
+            breaks: watch::Sender::new(0),
+        }
     }
 
     pub(super) fn name(&self) -> String {
         format!("nats at {}", self.settings.address)
+    }
+
+    /// Waits for its turn to make a stream or a consumer.
+    pub(super) async fn turn_to_make(&self) -> MutexGuard<'_, ()> {
+        self.making.lock().await
     }
 
     pub(super) async fn context(&self) -> Result<Context, BrokerError> {
@@ -124,6 +138,7 @@ impl Server {
         let address = self.settings.address.to_string();
         let client = options.connect(address).await.map_err(|error| {
             let way_out = match error.kind() {
+                _ if is_distrust(&error) => TRUST,
                 ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
                     "correct user and password, or token"
                 }

@@ -25,6 +25,7 @@ pub(super) async fn make(
     context: &Context,
     channel: &Channel,
 ) -> Result<Stream, BrokerError> {
+    let _turn = server.turn_to_make().await;
     let name = match context.stream_by_subject(names.subject(channel)).await {
         Ok(name) => name,
         Err(error) => match error.kind() {
@@ -125,6 +126,7 @@ pub(super) async fn consumer(
             ..common
         },
     };
+    let _turn = server.turn_to_make().await;
     stream.create_consumer(config).await.map_err(|error| match error.kind() {
         ConsumerErrorKind::JetStream(_) | ConsumerErrorKind::InvalidConsumerType => server.refused(
             error,

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use async_nats::jetstream::Context;
 use async_nats::jetstream::context::PublishErrorKind;
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::{Client, Subject};
@@ -47,9 +48,18 @@ async fn send(
     while messages.peek().is_some() {
         let mut confirmations = Vec::new();
         let breaks = server.breaks();
+        let mut last: Option<(Channel, Context, Subject)> = None;
         for (channel, message) in messages.by_ref().take(UNCONFIRMED_MAX) {
-            let context = server.context_for(names, &channel).await?;
-            let sent = context.send_publish(names.subject(&channel), message).await;
+            let known = last.take().filter(|(of, ..)| *of == channel);
+            let (_, context, subject) = match known {
+                Some(known) => last.insert(known),
+                None => {
+                    let context = server.context_for(names, &channel).await?;
+                    let subject = Subject::from(names.subject(&channel));
+                    last.insert((channel, context, subject))
+                }
+            };
+            let sent = context.send_publish(subject.clone(), message).await;
             confirmations.push(sent.map_err(|error| failure(server, &error))?);
         }
         let confirmed = async {

@@ -11,7 +11,7 @@ use lapin::uri::{AMQPAuthority, AMQPQueryString, AMQPScheme, AMQPUri, AMQPUserIn
 use lapin::{Connection, ConnectionProperties, ErrorKind};
 use tokio::sync::Mutex;
 
-use crate::error::BrokerError;
+use crate::error::{BrokerError, TRUST, is_distrust};
 use crate::settings::RabbitMqSettings;
 
 /// A server that is silent for twice this long is gone.
@@ -132,6 +132,7 @@ impl Server {
     /// What an error means for the caller.
     pub(super) fn failure(&self, error: &lapin::Error) -> BrokerError {
         let way_out = match error.kind() {
+            _ if is_distrust(error) => TRUST,
             ErrorKind::ProtocolError(amqp) => match amqp.get_id() {
                 403 => "correct user and password, and let the user configure, read and write",
                 404 | 406 => "delete the queue of this name or choose another stream_prefix",

@@ -10,7 +10,7 @@ use redis::{
 };
 use tokio::sync::Mutex;
 
-use crate::error::BrokerError;
+use crate::error::{BrokerError, TRUST, is_distrust};
 use crate::settings::RedisSettings;
 
 /// The server's address, and how to make connections to it.
@@ -77,6 +77,7 @@ impl Server {
     /// What an error means for the caller.
     pub(super) fn failure(&self, error: &RedisError) -> BrokerError {
         let way_out = match error.kind() {
+            _ if is_distrust(error) => TRUST,
             ErrorKind::AuthenticationFailed => "correct user and password",
             ErrorKind::Parse | ErrorKind::UnexpectedReturnType => {
                 "this is not Redis; correct host and port"

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
 use zeromq::{
     PubSocket, PullSocket, RouterRecvHalf, RouterSendHalf, RouterSocket, Socket, SocketSend,
     ZmqError, ZmqMessage,
@@ -26,9 +26,17 @@ const BIND_PAUSE: Duration = Duration::from_millis(10);
 pub(super) struct Sockets {
     names: Arc<Names>,
     // Each behind a lock, because it is bound by whoever needs it first.
-    jobs: Mutex<Option<PullSocket>>,
+    jobs: Mutex<Jobs>,
     workers: Mutex<Workers>,
     watchers: Mutex<Option<PubSocket>>,
+}
+
+/// The socket for jobs.
+#[derive(Default)]
+struct Jobs {
+    bound: bool,
+    /// Until somebody wants the jobs.
+    receiver: Option<PullSocket>,
 }
 
 /// The two halves of the socket to workers.
@@ -68,7 +76,7 @@ impl Sockets {
                 return Err(BrokerError::refused(
                     self.names.server(),
                     format!("{endpoint} can't be bound: {error}"),
-                    "free this port and the two after it, or choose other ones",
+                    "if no scheduler runs there already, free this port, or choose another",
                 ));
             }
             tokio::time::sleep(BIND_PAUSE).await;
@@ -77,17 +85,21 @@ impl Sockets {
 
     /// Opens all three ports.
     pub(super) async fn bind_all(&self) -> Result<(), BrokerError> {
-        let mut jobs = self.jobs.lock().await;
-        if jobs.is_none() {
-            *jobs = Some(self.bind(Port::Jobs).await?);
-        }
-        drop(jobs);
+        drop(self.for_jobs().await?);
         drop(self.to_workers().await?);
         let mut watchers = self.watchers.lock().await;
         if watchers.is_none() {
             *watchers = Some(self.bind(Port::Watchers).await?);
         }
         Ok(())
+    }
+
+    async fn for_jobs(&self) -> Result<MutexGuard<'_, Jobs>, BrokerError> {
+        let mut jobs = self.jobs.lock().await;
+        if !jobs.bound {
+            *jobs = Jobs { bound: true, receiver: Some(self.bind(Port::Jobs).await?) };
+        }
+        Ok(jobs)
     }
 
     async fn to_workers(&self) -> Result<RouterSendHalf, BrokerError> {
@@ -116,12 +128,14 @@ impl Sockets {
         let batch = self.names.prefetch;
         match channel {
             Channel::Jobs => {
-                let mut slot = self.jobs.lock().await;
-                let socket = match &mut *slot {
-                    Some(socket) => socket,
-                    None => slot.insert(self.bind(Port::Jobs).await?),
+                let taken = self.for_jobs().await?.receiver.take();
+                let Some(mut socket) = taken else {
+                    return Err(BrokerError::misuse("the jobs are being read already"));
                 };
-                while frames::pump(socket, channel, Before::Nothing, batch, inlet).await.is_err() {
+                while frames::pump(&mut socket, channel, Before::Nothing, batch, inlet)
+                    .await
+                    .is_err()
+                {
                     // One sender broke off; the others go on.
                     tracing::debug!("a sender of jobs is gone");
                 }

@@ -23,6 +23,11 @@ pub(crate) trait Bed: Send {
     /// Settings that lead to something else than such a server.
     fn wrong_server(&mut self) -> Result<Backend>;
 
+    /// How to reach it over TLS, with and without trust; None where nothing is encrypted.
+    fn encrypted(&mut self) -> Result<Option<Encrypted>> {
+        Ok(None)
+    }
+
     /// Kills the server with SIGKILL and starts it again; nothing where there is no server.
     fn crash(&mut self) -> Result<()>;
 
@@ -43,6 +48,14 @@ pub(crate) trait Bed: Send {
     fn keeps_events(&self) -> bool {
         true
     }
+}
+
+/// The same server, over TLS.
+pub(crate) struct Encrypted {
+    /// By who knows its certificate.
+    pub(crate) trusted: Backend,
+    /// By who does not.
+    pub(crate) unknown: Backend,
 }
 
 /// The server goes on when this is dropped.

@@ -14,12 +14,17 @@ use anyhow::Result;
 use bed::Bed;
 use stage::Stage;
 
-/// Runs every check against one backend, and prints the list.
+/// Runs every check against one backend, and prints the list. `BELLWETHER_CHECK` names one to run
+/// alone.
 async fn conforms(bed: impl Bed + 'static) -> Result<()> {
     let name = bed.name();
     let mut stage = Stage::new(Box::new(bed));
     let mut broken = Vec::new();
+    let only = std::env::var("BELLWETHER_CHECK").ok();
     for (check, run) in checks::ALL {
+        if only.as_ref().is_some_and(|only| only != check) {
+            continue;
+        }
         let began = std::time::Instant::now();
         let verdict = match run(&mut stage).await {
             Ok(outcome) => format!("ok      {check}{outcome}"),

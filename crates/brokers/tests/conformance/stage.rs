@@ -46,7 +46,12 @@ impl Stage {
     /// A queue that nobody has used before and that has priorities, if that must be asked for.
     pub(crate) fn scene_with_priorities(&mut self) -> Result<Option<Scene>> {
         let Some(backend) = self.bed.backend_with_priorities()? else { return Ok(None) };
-        Ok(Some(Scene { backend, ..self.scene()? }))
+        self.scene_at(backend).map(Some)
+    }
+
+    /// A queue that nobody has used before, reached in another way.
+    pub(crate) fn scene_at(&mut self, backend: Backend) -> Result<Scene> {
+        Ok(Scene { backend, ..self.scene()? })
     }
 }
 
@@ -163,10 +168,13 @@ pub(crate) async fn backlog_becomes(
 ) -> Result<()> {
     let began = std::time::Instant::now();
     loop {
-        let Some(seen) = in_time("backlog", broker.backlog(channel)).await? else { return Ok(()) };
-        if seen == expected {
-            return Ok(());
-        }
+        let seen = match broker.backlog(channel).await {
+            Ok(Some(seen)) if seen != expected => seen.to_string(),
+            Ok(_) => return Ok(()),
+            // The server is coming back.
+            Err(error @ BrokerError::Lost { .. }) => error.to_string(),
+            Err(error) => return Err(error.into()),
+        };
         ensure!(began.elapsed() < DEADLINE, "backlog of {channel} stays {seen}, not {expected}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }

@@ -13,6 +13,7 @@ use crate::stage::{
 pub(crate) async fn dispatch_reaches_only_its_worker(stage: &mut Stage) -> Result<Outcome> {
     let scene = stage.scene()?;
     let scheduler = scene.scheduler()?;
+    in_time("check", async { Ok(scheduler.check().await) }).await?;
     let (first, second) = (scene.outside("worker-1")?, scene.outside("worker-2")?);
     register(&scheduler, &first).await?;
     register(&scheduler, &second).await?;
@@ -35,6 +36,7 @@ pub(crate) async fn dispatch_reaches_only_its_worker(stage: &mut Stage) -> Resul
 pub(crate) async fn replies_arrive(stage: &mut Stage) -> Result<Outcome> {
     let scene = stage.scene()?;
     let scheduler = scene.scheduler()?;
+    in_time("check", async { Ok(scheduler.check().await) }).await?;
     let (first, second) = (scene.outside("worker-1")?, scene.outside("worker-2")?);
     register(&scheduler, &first).await?;
     register(&scheduler, &second).await?;

@@ -32,6 +32,7 @@ pub(crate) async fn paused_broker_is_waited_for(stage: &mut Stage) -> Result<Out
         sending.await??;
         return Ok(Outcome::Weaker("no broker to pause: the sender waits for the scheduler"));
     }
+    in_time("check", async { Ok(scheduler.check().await) }).await?;
     publish(&producer, vec![message(&Channel::Jobs, "before")]).await?;
     let got = receive(&scheduler, &Channel::Jobs, 1).await?;
     settle(&scheduler, got).await?;

@@ -7,11 +7,12 @@ use anyhow::{Result, ensure};
 use bellwether_brokers::Channel;
 
 use super::Outcome;
-use crate::stage::{Stage, bodies, messages, numbers, publish, receive, settle};
+use crate::stage::{Stage, bodies, in_time, messages, numbers, publish, receive, settle};
 
 pub(crate) async fn delivered_in_the_order_of_sending(stage: &mut Stage) -> Result<Outcome> {
     let scene = stage.scene()?;
     let (scheduler, producer) = (scene.scheduler()?, scene.outside("producer")?);
+    in_time("check", async { Ok(scheduler.check().await) }).await?;
     let reading = {
         let scheduler = Arc::clone(&scheduler);
         tokio::spawn(async move { receive(&scheduler, &Channel::Jobs, 300).await })
@@ -28,6 +29,7 @@ pub(crate) async fn delivered_in_the_order_of_sending(stage: &mut Stage) -> Resu
 pub(crate) async fn batches_arrive_whole(stage: &mut Stage) -> Result<Outcome> {
     let scene = stage.scene()?;
     let (scheduler, producer) = (scene.scheduler()?, scene.outside("producer")?);
+    in_time("check", async { Ok(scheduler.check().await) }).await?;
     let sending = {
         let producer = Arc::clone(&producer);
         tokio::spawn(async move { publish(&producer, messages(&Channel::Jobs, 0..1000)).await })
@@ -47,6 +49,7 @@ pub(crate) async fn batches_arrive_whole(stage: &mut Stage) -> Result<Outcome> {
 pub(crate) async fn receive_can_be_cancelled(stage: &mut Stage) -> Result<Outcome> {
     let scene = stage.scene()?;
     let (scheduler, producer) = (scene.scheduler()?, scene.outside("producer")?);
+    in_time("check", async { Ok(scheduler.check().await) }).await?;
     let sending = {
         let producer = Arc::clone(&producer);
         tokio::spawn(async move {

@@ -28,9 +28,7 @@ pub(crate) async fn higher_priority_goes_first(stage: &mut Stage) -> Result<Outc
 /// Whether what is more important came first; else all came in the order of sending.
 async fn in_order_of_priority(scene: &Scene) -> Result<bool> {
     let (scheduler, producer) = (scene.scheduler()?, scene.outside("producer")?);
-    if at_most_once(&scheduler) {
-        in_time("check", async { Ok(scheduler.check().await) }).await?;
-    }
+    in_time("check", async { Ok(scheduler.check().await) }).await?;
     let job = |body: &str, priority: u8| Outgoing {
         priority: Some(priority),
         ..message(&Channel::Jobs, body)

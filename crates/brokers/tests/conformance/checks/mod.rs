@@ -60,6 +60,7 @@ pub(crate) const ALL: &[(&str, Check)] = checks![
     limits::unread_stays_with_the_broker,
     refusals::wrong_credentials_are_refused,
     refusals::wrong_server_is_refused,
+    refusals::encrypted_only_with_whom_is_trusted,
     refusals::check_tells_the_version,
     crashes::paused_broker_is_waited_for,
     crashes::confirmed_survives_a_crash,

@@ -4,7 +4,8 @@ use anyhow::{Context, Result, bail, ensure};
 use bellwether_brokers::{Backend, BrokerError, Channel, Side, Verdict, open};
 
 use super::Outcome;
-use crate::stage::{Stage, in_time, message, settings};
+use crate::bed::Encrypted;
+use crate::stage::{Stage, bodies, in_time, message, publish, receive, settings, settle};
 
 pub(crate) async fn wrong_credentials_are_refused(stage: &mut Stage) -> Result<Outcome> {
     let Some(backend) = stage.bed.without_permission()? else {
@@ -17,6 +18,21 @@ pub(crate) async fn wrong_credentials_are_refused(stage: &mut Stage) -> Result<O
 pub(crate) async fn wrong_server_is_refused(stage: &mut Stage) -> Result<Outcome> {
     let backend = stage.bed.wrong_server()?;
     refused(backend).await?;
+    Ok(Outcome::Kept)
+}
+
+pub(crate) async fn encrypted_only_with_whom_is_trusted(stage: &mut Stage) -> Result<Outcome> {
+    let Some(Encrypted { trusted, unknown }) = stage.bed.encrypted()? else {
+        return Ok(Outcome::Weaker("nothing is encrypted: keep it on this machine"));
+    };
+    let scene = stage.scene_at(trusted)?;
+    let (scheduler, producer) = (scene.scheduler()?, scene.outside("producer")?);
+    in_time("check", async { Ok(scheduler.check().await) }).await?;
+    publish(&producer, vec![message(&Channel::Jobs, "sealed")]).await?;
+    let got = receive(&scheduler, &Channel::Jobs, 1).await?;
+    ensure!(bodies(&got) == ["sealed"], "got {:?}", bodies(&got));
+    settle(&scheduler, got).await?;
+    refused(unknown).await?;
     Ok(Outcome::Kept)
 }
 

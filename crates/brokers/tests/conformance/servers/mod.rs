@@ -1,5 +1,6 @@
 //! The real servers, as child processes with their data in temporary folders.
 
+pub(crate) mod certificate;
 pub(crate) mod nats;
 pub(crate) mod process;
 pub(crate) mod rabbitmq;

@@ -3,16 +3,18 @@
 use std::process::Command;
 
 use anyhow::Result;
-use bellwether_brokers::{Backend, Credentials, NatsSettings};
+use bellwether_brokers::{Backend, Credentials, NatsSettings, Tls};
 use tempfile::TempDir;
 
+use super::certificate::Certificate;
 use super::process::Process;
 use super::{free_port, loopback, web_server};
-use crate::bed::{Bed, Pause};
+use crate::bed::{Bed, Encrypted, Pause};
 
 pub(crate) struct Nats {
     server: Process,
     port: u16,
+    certificate: Certificate,
     data: TempDir,
 }
 
@@ -20,14 +22,17 @@ impl Nats {
     pub(crate) fn start() -> Result<Self> {
         let (port, data) = (free_port()?, tempfile::tempdir()?);
         let folder = data.path().display();
+        let certificate = Certificate::make(data.path())?;
         let config = format!(
             "listen: \"127.0.0.1:{port}\"\n\
              max_payload: 8388608\n\
              jetstream {{ store_dir: \"{folder}\" }}\n\
-             authorization {{ user: bellwether, password: secret }}\n"
+             authorization {{ user: bellwether, password: secret }}\n\
+             tls {{ cert_file: \"{folder}/certificate.pem\", key_file: \"{folder}/key.pem\" }}\n\
+             allow_non_tls: true\n"
         );
         std::fs::write(data.path().join("nats.conf"), config)?;
-        Ok(Self { server: launch(port, &data)?, port, data })
+        Ok(Self { server: launch(port, &data)?, port, certificate, data })
     }
 
     /// A client of its own.
@@ -46,14 +51,14 @@ fn launch(port: u16, data: &TempDir) -> Result<Process> {
     Process::start(&mut command)?.ready(port)
 }
 
-fn settings(port: u16, password: &str) -> Backend {
+fn settings(port: u16, password: &str, tls: Option<Tls>) -> Backend {
     Backend::Nats(NatsSettings {
         address: loopback(port),
         credentials: Some(Credentials {
             user: Some("bellwether".to_owned()),
             password: password.to_owned(),
         }),
-        tls: None,
+        tls,
     })
 }
 
@@ -63,15 +68,21 @@ impl Bed for Nats {
     }
 
     fn backend(&mut self, _prefix: &str) -> Result<Backend> {
-        Ok(settings(self.port, "secret"))
+        Ok(settings(self.port, "secret", None))
     }
 
     fn without_permission(&mut self) -> Result<Option<Backend>> {
-        Ok(Some(settings(self.port, "guessed")))
+        Ok(Some(settings(self.port, "guessed", None)))
     }
 
     fn wrong_server(&mut self) -> Result<Backend> {
-        Ok(settings(web_server()?, "secret"))
+        Ok(settings(web_server()?, "secret", None))
+    }
+
+    fn encrypted(&mut self) -> Result<Option<Encrypted>> {
+        let to = |tls: Tls| settings(self.port, "secret", Some(tls));
+        let (trusted, unknown) = (to(self.certificate.trusted()), to(Tls::default()));
+        Ok(Some(Encrypted { trusted, unknown }))
     }
 
     fn crash(&mut self) -> Result<()> {

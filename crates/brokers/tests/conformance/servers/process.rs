@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::bed::Pause;
@@ -53,9 +53,25 @@ impl Process {
     pub(crate) fn pause(&self) -> Result<Pause> {
         let group = self.group()?;
         kill_process_group(group, Signal::STOP)?;
+        // The signal reaches one thread after the other.
+        let began = Instant::now();
+        while !self.all_threads_stand()? {
+            ensure!(began.elapsed() < READY_DEADLINE, "the server does not stop");
+            std::thread::sleep(Duration::from_millis(1));
+        }
         Ok(Pause::new(move || {
             kill_process_group(group, Signal::CONT).expect("it was there a moment ago");
         }))
+    }
+
+    fn all_threads_stand(&self) -> Result<bool> {
+        for thread in std::fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
+            let status = std::fs::read_to_string(thread?.path().join("status"))?;
+            if !status.contains("State:\tT") {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Kills it with SIGKILL, and waits until it is gone.

@@ -3,12 +3,13 @@
 use std::process::Command;
 
 use anyhow::Result;
-use bellwether_brokers::{Backend, Credentials, QueueKind, RabbitMqSettings};
+use bellwether_brokers::{Backend, Credentials, QueueKind, RabbitMqSettings, Tls};
 use tempfile::TempDir;
 
+use super::certificate::Certificate;
 use super::process::Process;
 use super::{free_port, loopback, web_server};
-use crate::bed::{Bed, Pause};
+use crate::bed::{Bed, Encrypted, Pause};
 
 /// Not the wrapper in /usr/sbin, which changes the user.
 const SERVER: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
@@ -18,28 +19,44 @@ pub(crate) struct RabbitMq {
     server: Process,
     _mapper: Process,
     ports: Ports,
+    certificate: Certificate,
     data: TempDir,
 }
 
 #[derive(Clone, Copy)]
 struct Ports {
     server: u16,
+    tls: u16,
     distribution: u16,
     mapper: u16,
 }
 
 impl RabbitMq {
     pub(crate) fn start() -> Result<Self> {
-        let ports =
-            Ports { server: free_port()?, distribution: free_port()?, mapper: free_port()? };
+        let ports = Ports {
+            server: free_port()?,
+            tls: free_port()?,
+            distribution: free_port()?,
+            mapper: free_port()?,
+        };
         let data = tempfile::tempdir()?;
-        std::fs::write(data.path().join("rabbitmq.conf"), "")?;
+        let certificate = Certificate::make(data.path())?;
+        let config = format!(
+            "listeners.ssl.default = 127.0.0.1:{}\n\
+             ssl_options.certfile = {}\n\
+             ssl_options.keyfile = {}\n\
+             ssl_options.verify = verify_none\n",
+            ports.tls,
+            certificate.certificate.display(),
+            certificate.key.display()
+        );
+        std::fs::write(data.path().join("rabbitmq.conf"), config)?;
         std::fs::write(data.path().join("enabled_plugins"), "[].")?;
         let mut mapper = Command::new("epmd");
         mapper.args(["-port", &ports.mapper.to_string(), "-address", "127.0.0.1"]);
         let mapper = Process::start(&mut mapper)?.ready(ports.mapper)?;
         let server = launch(ports, &data)?;
-        Ok(Self { server, _mapper: mapper, ports, data })
+        Ok(Self { server, _mapper: mapper, ports, certificate, data })
     }
 }
 
@@ -96,6 +113,17 @@ impl Bed for RabbitMq {
 
     fn wrong_server(&mut self) -> Result<Backend> {
         Ok(settings(web_server()?, "guest", QueueKind::Quorum))
+    }
+
+    fn encrypted(&mut self) -> Result<Option<Encrypted>> {
+        let to = |tls: Tls| match settings(self.ports.tls, "guest", QueueKind::Quorum) {
+            Backend::RabbitMq(settings) => {
+                Backend::RabbitMq(RabbitMqSettings { tls: Some(tls), ..settings })
+            }
+            other => other,
+        };
+        let (trusted, unknown) = (to(self.certificate.trusted()), to(Tls::default()));
+        Ok(Some(Encrypted { trusted, unknown }))
     }
 
     fn crash(&mut self) -> Result<()> {
