@@ -40,6 +40,8 @@ struct Arguments {
 enum Command {
     Serve(serve::Arguments),
     Worker(worker::Arguments),
+    #[command(hide = true)]
+    Warden(worker::warden::Arguments),
     Submit(client::submit::Arguments),
     Run(client::run::Arguments),
     Jobs(client::jobs::Arguments),
@@ -72,6 +74,7 @@ fn main() -> ExitCode {
     let result = match arguments.command {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Worker(arguments) => worker::run(arguments),
+        Command::Warden(arguments) => worker::warden::run(&arguments),
         Command::Submit(arguments) => client::submit::run(arguments),
         Command::Run(arguments) => client::run::run(arguments),
         Command::Jobs(arguments) => client::jobs::run(arguments),

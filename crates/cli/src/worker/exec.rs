@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_sdk::{Context, Outcome};
@@ -11,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 
 use super::group::Group;
+use super::warden::Warden;
 
 pub(crate) const TYPE: &str = "exec";
 /// Bytes that are kept of each of the two outputs: the last ones.
@@ -40,7 +42,7 @@ pub(crate) struct Output {
 }
 
 /// The handler of `exec` jobs.
-pub(crate) async fn run(context: Context) -> Outcome {
+pub(super) async fn run(context: Context, warden: Arc<Warden>) -> Outcome {
     let payload: Payload = match serde_json::from_slice(context.payload()) {
         Ok(payload) => payload,
         Err(error) => {
@@ -62,7 +64,7 @@ pub(crate) async fn run(context: Context) -> Outcome {
     if let Some(cwd) = &payload.cwd {
         command.current_dir(cwd);
     }
-    match Group::start(command) {
+    match Group::start(command, Some(warden)) {
         Ok(group) => follow(group, &context).await,
         Err(error) => Outcome::retry(format_args!("failed to start {program}: {error}")),
     }
@@ -168,7 +170,7 @@ mod tests {
     async fn of_long_output_the_end_is_kept() {
         let mut command = Command::new("sh");
         command.args(["-c", "head -c 100000 /dev/zero | tr '\\0' x; echo end"]);
-        let mut group = Group::start(command).unwrap();
+        let mut group = Group::start(command, None).unwrap();
         let tail = tail_of(group.child.stdout.take()).await.unwrap();
         assert!(tail.truncated);
         assert_eq!(tail.text.len(), OUTPUT_BYTES_MAX);

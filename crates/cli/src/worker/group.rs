@@ -1,10 +1,13 @@
 //! A command with everything that it starts.
 
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
+
+use super::warden::Warden;
 
 /// How long a command may take to end after it was asked to.
 const TERMINATE_GRACE: Duration = Duration::from_secs(2);
@@ -14,10 +17,15 @@ const TERMINATE_GRACE: Duration = Duration::from_secs(2);
 pub(super) struct Group {
     pub(super) child: Child,
     id: Option<Pid>,
+    warden: Option<Arc<Warden>>,
 }
 
 impl Group {
-    pub(super) fn start(mut command: Command) -> std::io::Result<Group> {
+    /// The warden, where there is one, ends the group if this process can't.
+    pub(super) fn start(
+        mut command: Command,
+        warden: Option<Arc<Warden>>,
+    ) -> std::io::Result<Group> {
         let child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -25,7 +33,11 @@ impl Group {
             .process_group(0)
             .spawn()?;
         let id = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        Ok(Group { child, id })
+        let group = Group { child, id, warden };
+        if let (Some(warden), Some(id)) = (&group.warden, id) {
+            warden.started(id)?;
+        }
+        Ok(group)
     }
 
     /// Asks the group to end, and ends it.
@@ -49,5 +61,10 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         self.signal(Signal::KILL);
+        if let (Some(warden), Some(id)) = (&self.warden, self.id)
+            && let Err(error) = warden.ended(id)
+        {
+            eprintln!("warning: the process that guards commands is gone: {error}");
+        }
     }
 }

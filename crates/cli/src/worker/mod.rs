@@ -2,7 +2,11 @@
 
 pub(crate) mod exec;
 mod group;
+pub(crate) mod warden;
 
+use std::sync::Arc;
+
+use anyhow::Context as _;
 use bellwether_sdk::Worker;
 use clap::Args;
 use serde_json::json;
@@ -10,6 +14,7 @@ use serde_json::json;
 use crate::client::Connect;
 use crate::exit::Verdict;
 use crate::output;
+use warden::Warden;
 
 /// Take jobs of type `exec` from the scheduler and run their commands.
 ///
@@ -59,6 +64,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
 async fn work(arguments: Arguments) -> anyhow::Result<Verdict> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let slots = arguments.slots.unwrap_or(u32::try_from(processors).unwrap_or(1));
+    let warden =
+        Arc::new(Warden::start().context("failed to start the process that guards commands")?);
     let address = &arguments.connect.server;
     let mut builder = Worker::builder(address)
         .security(arguments.connect.security()?)
@@ -67,7 +74,7 @@ async fn work(arguments: Arguments) -> anyhow::Result<Verdict> {
         .class(arguments.class.unwrap_or_default())
         .millicores(arguments.cpu.unwrap_or(0))
         .memory_bytes(arguments.memory.unwrap_or(0))
-        .job(exec::TYPE, exec::run);
+        .job(exec::TYPE, move |context| exec::run(context, warden.clone()));
     if let Some(id) = arguments.id {
         builder = builder.id(id);
     }

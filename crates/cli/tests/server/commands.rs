@@ -127,6 +127,20 @@ fn a_cancelled_command_dies_with_all_that_it_started_and_can_be_retried() {
 }
 
 #[test]
+fn commands_of_a_worker_that_is_killed_do_not_outlive_it() {
+    let world = World::new();
+    let worker = world.worker("w1", &[]);
+    let mark = world.path("pid");
+    let script = format!("sleep 600 & echo $! > {0}.new; mv {0}.new {0}; wait", mark.display());
+    world.submit_exec("long", &script, &[]);
+    wait_until("it runs", || mark.exists());
+    let pid = std::fs::read_to_string(&mark).unwrap().trim().to_owned();
+    assert!(is_alive(&pid));
+    worker.signal(rustix::process::Signal::KILL);
+    wait_until("its child is gone", || !is_alive(&pid));
+}
+
+#[test]
 fn a_timeout_kills_the_command() {
     let world = World::new();
     let _worker = world.worker("w1", &[]);
