@@ -2,7 +2,11 @@
 //!
 //! The data directory holds segments `journal-<position>.log`, each for the records after that
 //! position. A segment's space is reserved when it is made: a disk that fills up is noticed there,
-//! before anything is written, and an append within a segment is one write and one sync.
+//! before anything is written, and an append within a segment is one write and one sync. Where
+//! there is too little space for a whole segment, a smaller one will do.
+//!
+//! Small appends go to where zeros were written before. Syncing them changes nothing but data, so
+//! they do not wait for the file system's own journal, in which others write, too.
 //!
 //! A broken frame at the very end, of which nothing was acknowledged, is torn and is cut. Any other
 //! is damage.
@@ -72,8 +76,17 @@ struct Segment {
     base: Seq,
     /// Where the next frame goes.
     end: u64,
+    /// Up to here zeros were written, or frames.
+    written: u64,
     reserved: u64,
 }
+
+/// Zeros that are written at once ahead of small frames.
+const RUNWAY_BYTES: u64 = 1 << 20;
+/// Frames from this size on are not worth a runway.
+const LARGE_FRAME_BYTES: u64 = 64 << 10;
+/// The smallest segment that is made when there is no space for a larger one.
+const SEGMENT_BYTES_MIN: u64 = 256 << 10;
 
 impl FileJournal {
     /// Does the directory hold such a journal?
@@ -98,7 +111,7 @@ impl FileJournal {
             Some(end) => (end.head, Segment::reopen(dir, &end, options)?),
             None => {
                 testimony.conclude(Head::GENESIS)?;
-                (Head::GENESIS, Segment::create(dir, Head::GENESIS, options.segment_bytes)?)
+                (Head::GENESIS, Segment::create(dir, Head::GENESIS, options.segment_bytes, 0)?)
             }
         };
         let epoch_file = EpochFile::open(dir)?;
@@ -162,8 +175,13 @@ impl FileJournal {
     }
 
     fn rotate(&mut self, frame_bytes: u64) -> Result<(), AppendError> {
-        let size = self.options.segment_bytes.max(HEADER_BYTES as u64 + frame_bytes);
-        let next = Segment::create(&self.dir, self.recorder.head(), size).map_err(|error| {
+        let next = Segment::create(
+            &self.dir,
+            self.recorder.head(),
+            self.options.segment_bytes,
+            frame_bytes,
+        )
+        .map_err(|error| {
             if is_full(&error) { AppendError::Full } else { AppendError::Write(error) }
         })?;
         let full = std::mem::replace(&mut self.segment, next);
@@ -238,9 +256,23 @@ impl Reader for FileJournal {
 }
 
 impl Segment {
-    fn create(dir: &Path, base: Head, size: u64) -> std::io::Result<Segment> {
-        let file = files::create(dir, base, size)?;
-        Ok(Segment { file, base: base.seq, end: HEADER_BYTES as u64, reserved: size })
+    /// As large as wished, or as there is space, but with room for a first frame.
+    fn create(dir: &Path, base: Head, wish: u64, frame_bytes: u64) -> std::io::Result<Segment> {
+        let header = HEADER_BYTES as u64;
+        let least = SEGMENT_BYTES_MIN.min(wish).max(header + frame_bytes);
+        let mut reserved = wish.max(least);
+        loop {
+            match files::create(dir, base, reserved) {
+                Ok(file) => {
+                    let (base, end) = (base.seq, header);
+                    return Ok(Segment { file, base, end, written: end, reserved });
+                }
+                Err(error) if is_full(&error) && reserved > least => {
+                    reserved = (reserved / 2).max(least);
+                }
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Opens the last segment to write on, and cuts what is torn.
@@ -249,12 +281,20 @@ impl Segment {
         if end.torn {
             file.set_len(end.offset)?;
         }
-        let reserved = options.segment_bytes.max(end.offset);
-        if file.metadata()?.len() != reserved {
-            files::reserve(&file, reserved)?;
+        let mut reserved = options.segment_bytes.max(end.offset);
+        let length = file.metadata()?.len();
+        if length != reserved {
+            match files::reserve(&file, reserved) {
+                // It was made when there was less space, or is full by now.
+                Err(error) if is_full(&error) => {
+                    reserved = length.max(end.offset);
+                    file.set_len(reserved)?;
+                }
+                done => done?,
+            }
         }
         file.sync_all()?;
-        Ok(Segment { file, base: end.segment, end: end.offset, reserved })
+        Ok(Segment { file, base: end.segment, end: end.offset, written: end.offset, reserved })
     }
 
     fn append(&mut self, frame: &[u8]) -> Result<(), AppendError> {
@@ -266,8 +306,26 @@ impl Segment {
             self.file.set_len(self.end).map_err(AppendError::Write)?;
             return Err(AppendError::Full);
         }
-        self.file.sync_data().map_err(AppendError::Sync)?;
         self.end += frame.len() as u64;
+        self.prepare(frame.len() as u64)?;
+        self.file.sync_data().map_err(AppendError::Sync)
+    }
+
+    /// Writes zeros ahead if the next frame, expected to be like the last, needs them. Within the
+    /// reserved space that can't fail for want of it.
+    fn prepare(&mut self, frame_bytes: u64) -> Result<(), AppendError> {
+        self.written = self.written.max(self.end);
+        let target = (self.end + RUNWAY_BYTES).min(self.reserved);
+        if frame_bytes >= LARGE_FRAME_BYTES || self.written >= self.end + LARGE_FRAME_BYTES {
+            return Ok(());
+        }
+        let zeros = vec![0; target.saturating_sub(self.written) as usize];
+        match self.file.write_all_at(&zeros, self.written) {
+            Ok(()) => self.written = target.max(self.written),
+            // Only where space can't be reserved; frames find out by themselves.
+            Err(error) if is_full(&error) => {}
+            Err(error) => return Err(AppendError::Write(error)),
+        }
         Ok(())
     }
 }
