@@ -5,7 +5,7 @@
 //! is tried again elsewhere does not also go on here.
 
 use std::collections::BTreeSet;
-use std::io::{self, BufRead as _, Write as _};
+use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
