@@ -81,9 +81,9 @@ async fn every_attempt_is_told_with_its_end() -> Result<()> {
 
     let stage = Stage::new(&[("hedge_budget_permille", "1000"), ("hedge_after", "0.05")])?;
     let _quiet = Worker::join(&stage, spec("w1", "", 1), Does::Nothing).await?;
-    stage.submit(&job("b", "t", "", json!({})))?;
-    stage.reaches("b", "offered")?;
     let _other = Worker::join(&stage, spec("w2", "", 1), AT_ONCE).await?;
+    // Of two that are equal the first is asked first.
+    stage.submit(&job("b", "t", "", json!({})))?;
     let told = stage.reaches("b", "completed")?;
     let attempts = told["attempts"].as_array().context("a list")?;
     let lost = attempts.iter().find(|attempt| attempt["worker"] == "w1").context("w1")?;

@@ -14,6 +14,7 @@ mod holding;
 mod memory_of_others;
 mod predictor;
 mod pressure;
+mod recomputing;
 mod rejections;
 mod retention;
 mod retries;
