@@ -146,10 +146,33 @@ impl FakeWorker {
         spec: v1::WorkerSpec,
         held: Vec<v1::Attempt>,
     ) -> Result<FakeWorker> {
+        FakeWorker::open(channel, None, spec, held).await
+    }
+
+    /// With a token.
+    pub(crate) async fn connect_as(
+        channel: Channel,
+        token: &str,
+        spec: v1::WorkerSpec,
+    ) -> Result<FakeWorker> {
+        FakeWorker::open(channel, Some(token), spec, Vec::new()).await
+    }
+
+    async fn open(
+        channel: Channel,
+        token: Option<&str>,
+        spec: v1::WorkerSpec,
+        held: Vec<v1::Attempt>,
+    ) -> Result<FakeWorker> {
         let (outgoing, messages) = mpsc::channel(64);
         let register = Some(v1::Register { spec: Some(spec), held });
         outgoing.send(v1::WorkerMessage { register, ..Default::default() }).await?;
-        let session = WorkerLinkClient::new(channel).session(ReceiverStream::new(messages)).await;
+        let mut request = tonic::Request::new(ReceiverStream::new(messages));
+        if let Some(token) = token {
+            let value = format!("Bearer {token}").parse()?;
+            request.metadata_mut().insert("authorization", value);
+        }
+        let session = WorkerLinkClient::new(channel).session(request).await;
         let mut incoming = session?.into_inner();
         let mut first = incoming.message().await?.context("the stream ended at once")?;
         let registered = first.registered.take().context("not registered")?;

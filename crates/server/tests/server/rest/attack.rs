@@ -6,10 +6,12 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, bail};
 use axum::body::Body;
 use axum::http::Method;
+use bellwether_core::model::Micros;
 use bellwether_server::security::tokens::{Role, issue};
+use serde_json::json;
 
 use super::client::{request, send};
-use crate::fixture::Fixture;
+use crate::fixture::{FakeWorker, Fixture, channel, spec};
 
 /// Examples of each operation; all of them with `BELLWETHER_FULL=1`.
 const EXAMPLES: u32 = 15;
@@ -42,6 +44,36 @@ async fn nobody_without_a_token_gets_in() -> Result<()> {
     attack(&NOBODY).await
 }
 
+/// What the attack is worth: it notices when the document leaves a status out, misses a field, or says
+/// that an operation is for others.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_untrue_document_is_found_out() -> Result<()> {
+    let fixture = Fixture::start().await?;
+    let mut document = fixture.get("/scheduler/openapi.json").await?.json()?;
+    let paths = &mut document["paths"];
+    let kept = ["/scheduler/status", "/scheduler/shadow", "/scheduler/predictions"];
+    paths.as_object_mut().context("there are paths")?.retain(|path, _| kept.contains(&&**path));
+    paths["/scheduler/status"]["get"]["responses"] = json!({ "418": { "description": "never" } });
+    paths["/scheduler/shadow"]["get"]["x-roles"] = json!(["peer"]);
+    document["components"]["schemas"]["Predictions"]["required"] = json!(["colour"]);
+    let file = fixture.folder.path().join("untrue.json");
+    std::fs::write(&file, document.to_string())?;
+    let mut command = schemathesis(&fixture, &file.display().to_string())?;
+    command
+        .args(["--url", &format!("http://{}", fixture.server.http_address())])
+        .args(["--max-examples", "5", "--seed", &SEED.to_string(), "--phases", "fuzzing"])
+        .args(["--header", "Authorization: Bearer x"])
+        .env("CALLER_ROLES", "viewer")
+        .env("CALLER_TOKEN", "x");
+    let output = tokio::task::spawn_blocking(move || command.output()).await??;
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(!output.status.success(), "{told}");
+    for finding in ["Undocumented status code", "is for ['peer']", "\"colour\" is a required"] {
+        assert!(told.contains(finding), "{finding} in {told}");
+    }
+    Ok(())
+}
+
 async fn attack(caller: &Caller) -> Result<()> {
     let name = caller.name;
     let (token, line) = issue(name, caller.roles)?;
@@ -49,13 +81,24 @@ async fn attack(caller: &Caller) -> Result<()> {
     let tokens = tempfile::NamedTempFile::new()?;
     // A token without a role is no token at all.
     let line = if caller.roles.is_empty() { String::new() } else { line };
-    std::fs::write(tokens.path(), format!("{looker_line}\n{line}\n"))?;
-    let fixture = Fixture::with(|config| config.tokens = Some(tokens.path().to_owned())).await?;
+    let (worker_token, worker_line) = issue("worker", &[Role::Worker])?;
+    std::fs::write(tokens.path(), format!("{looker_line}\n{worker_line}\n{line}\n"))?;
+    let fixture = Fixture::with(|config| {
+        config.tokens = Some(tokens.path().to_owned());
+        // The worker says nothing for as long as the attack lasts.
+        config.scheduling.unreachable_after = Micros::from_secs(86_400);
+    })
+    .await?;
+    // Something to find: a worker, with a job that it never ends.
+    let channel = channel(&fixture.server).await?;
+    let _worker = FakeWorker::connect_as(channel, &worker_token, spec("w1", 1)).await?;
     let before = position(&fixture, &looker).await?;
 
     let full = std::env::var_os("BELLWETHER_FULL").is_some_and(|value| value == "1");
     let examples = if full { EXAMPLES_FULL } else { EXAMPLES };
-    let mut command = schemathesis(&fixture)?;
+    let address = fixture.server.http_address();
+    let document = format!("http://{address}/scheduler/openapi.json");
+    let mut command = schemathesis(&fixture, &document)?;
     let roles: Vec<_> = caller.roles.iter().map(|role| role.as_str()).collect();
     command
         .args(["--max-examples", &examples.to_string(), "--seed", &SEED.to_string()])
@@ -77,16 +120,15 @@ async fn attack(caller: &Caller) -> Result<()> {
     Ok(())
 }
 
-fn schemathesis(fixture: &Fixture) -> Result<Command> {
+fn schemathesis(fixture: &Fixture, document: &str) -> Result<Command> {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let workspace = here.ancestors().nth(2).context("it lies in a workspace")?;
     let here = here.join("tests/server/rest/attack");
-    let address = fixture.server.http_address();
     let mut command = Command::new(workspace.join("target/python/bin/schemathesis"));
     command
         .arg("--config-file")
         .arg(here.join("schemathesis.toml"))
-        .args(["run", &format!("http://{address}/scheduler/openapi.json")])
+        .args(["run", document])
         .env("SCHEMATHESIS_HOOKS", "checks")
         .env("PYTHONPATH", &here)
         .env("PYTHONDONTWRITEBYTECODE", "1")
