@@ -48,7 +48,7 @@ impl JobFilter {
 
     pub(super) fn to_wire(&self) -> Result<v1::ListJobsRequest, Problem> {
         let words = self.state.iter().flat_map(|words| words.split(','));
-        let states = words.filter(|word| !word.is_empty()).map(|word| Ok(state(word)? as i32));
+        let states = words.map(|word| Ok(state(word)? as i32));
         let time = |field: &str, given: &Option<String>| {
             given.as_ref().map_or(Ok(0), |text| micros_of(field, text))
         };

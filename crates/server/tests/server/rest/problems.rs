@@ -18,6 +18,7 @@ async fn every_error_is_a_problem() -> Result<()> {
     assert_eq!(get("/scheduler/nothing").await?, is(404, "unknown_path"));
     assert_eq!(get("/scheduler/jobs/none").await?, is(404, "unknown_job"));
     assert_eq!(get("/scheduler/jobs?state=tired").await?, is(400, "malformed"));
+    assert_eq!(get("/scheduler/jobs?state=").await?, is(400, "malformed"));
     assert_eq!(get("/scheduler/jobs?limit=0").await?, is(400, "malformed"));
     assert_eq!(get("/scheduler/jobs?cursor=x").await?, is(400, "malformed"));
     assert_eq!(get("/scheduler/jobs?colour=red").await?, is(400, "malformed"));
