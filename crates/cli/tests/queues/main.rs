@@ -27,5 +27,6 @@ mod check;
 mod crashes;
 mod flow;
 mod listener;
+mod schema;
 mod site;
 mod workers;

@@ -179,6 +179,10 @@ async fn a_worker_goes_on_after_the_scheduler_was_killed(kind: Kind) -> Result<(
     .await?;
     site.kill_scheduler().await?;
     site.launch().await?;
+    if kind == Kind::ZeroMq {
+        // Its connection went with the scheduler.
+        hand = Hand::new(&site, "w1")?;
+    }
     // It does not know yet that the scheduler was away. What it says counts all the same.
     let name = |offer: &Value| offer["spec"]["id"].as_str().unwrap_or_default().to_owned();
     let done = json!({"job": a["job"], "token": a["token"]});

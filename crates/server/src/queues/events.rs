@@ -40,18 +40,28 @@ pub(super) async fn publish(queue: Queue, identity: Identity, mut position: Posi
     };
     tokio::spawn(reader.read(batches));
     let follower = queue.desk.history.follow(position.published());
-    let mut written = Instant::now();
+    // Not written after every batch: its sync would cost the journal one.
+    let mut write_at = Instant::now();
     let mut reached = position.published();
-    while let Some(Batch { messages, last }) = ready.recv().await {
+    loop {
+        if position.published() != reached && Instant::now() >= write_at {
+            position = write(&queue, position, reached).await;
+            follower.passed(position.published());
+            write_at = Instant::now() + POSITION_INTERVAL;
+        }
+        let next = if position.published() == reached {
+            ready.recv().await
+        } else {
+            let Ok(next) = tokio::time::timeout_at(write_at.into(), ready.recv()).await else {
+                continue;
+            };
+            next
+        };
+        let Some(Batch { messages, last }) = next else { break };
         if !publish_batch(&queue, messages).await {
             break;
         }
         reached = last;
-        if ready.is_empty() || written.elapsed() >= POSITION_INTERVAL {
-            position = write(&queue, position, reached).await;
-            follower.passed(position.published());
-            written = Instant::now();
-        }
     }
     write(&queue, position, reached).await;
 }

@@ -3,7 +3,6 @@
 
 mod broker_server;
 mod direct;
-mod raw;
 mod report;
 mod stage;
 mod tally;
@@ -12,6 +11,7 @@ mod through;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use bellwether_brokers::{Load, Side, raw_rate};
 use rustix::process::Signal;
 
 use super::server;
@@ -77,8 +77,15 @@ async fn measure(kinds: &[Kind], scale: Scale, parent: &Path) -> anyhow::Result<
     let mut rows = Vec::with_capacity(kinds.len());
     for kind in kinds {
         let mut server = BrokerServer::start(*kind, parent).await?;
-        let raw = raw::measure(&server, scale.jobs).await;
-        let raw = raw.with_context(|| format!("{} alone", kind.name()))?;
+        let load = Load {
+            messages: usize::try_from(scale.jobs)?,
+            batch: through::BATCH,
+            bytes: through::job("fast-10000").len(),
+            calls: through::LANES,
+            ..Load::default()
+        };
+        let raw = raw_rate(&server.settings(Side::Scheduler), load).await;
+        let raw = raw.with_context(|| format!("{} alone", kind.name()))?.through_per_second;
         server.end(Signal::KILL).await?;
         // A server of its own, so that what was left behind does not count.
         let server = BrokerServer::start(*kind, parent).await?;

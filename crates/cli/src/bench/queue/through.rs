@@ -12,7 +12,10 @@ use super::direct::pace;
 use super::stage::{Stage, TYPE};
 use super::tally::Tally;
 
-const BATCH: u64 = 1_000;
+/// Messages that are published or received together.
+pub(super) const BATCH: usize = 1_000;
+/// Batches that are published at the same time.
+pub(super) const LANES: usize = 4;
 const STUCK_AFTER: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, Copy)]
@@ -52,15 +55,21 @@ pub(super) async fn measure(
 }
 
 async fn publish(producer: &dyn Broker, tally: &Tally) -> anyhow::Result<()> {
-    for start in (0..tally.jobs()).step_by(BATCH as usize) {
-        let end = (start + BATCH).min(tally.jobs());
-        let now = Instant::now();
-        let batch = (start..end).map(|number| {
-            tally.sent(number, now);
-            message(tally, number)
-        });
-        producer.publish(batch.collect()).await?;
-    }
+    let lane = async |lane: usize| {
+        let batches = (0..tally.jobs()).step_by(BATCH).skip(lane).step_by(LANES);
+        for start in batches {
+            let end = (start + BATCH as u64).min(tally.jobs());
+            let now = Instant::now();
+            let batch = (start..end).map(|number| {
+                tally.sent(number, now);
+                message(tally, number)
+            });
+            producer.publish(batch.collect()).await?;
+        }
+        anyhow::Ok(())
+    };
+    const { assert!(LANES == 4, "as many as are joined here") };
+    tokio::try_join!(lane(0), lane(1), lane(2), lane(3))?;
     Ok(())
 }
 
@@ -84,7 +93,7 @@ impl Listener {
     async fn completed(&mut self, tally: &Tally) -> anyhow::Result<()> {
         let mut completed = 0;
         while completed < tally.jobs() {
-            let next = self.broker.receive(&Channel::Events, BATCH as usize);
+            let next = self.broker.receive(&Channel::Events, BATCH);
             let deliveries =
                 tokio::time::timeout(STUCK_AFTER, next).await.with_context(|| {
                     format!("events of {completed} of {} jobs have come", tally.jobs())
