@@ -126,6 +126,25 @@ fn a_changed_decision_of_a_long_journal_is_found_and_told() -> Result<()> {
     names_the_decision(&told, position, &job)
 }
 
+#[test]
+fn a_forged_decision_in_a_database_is_found_and_told() -> Result<()> {
+    let mut recording = Recording::of(300)?;
+    let folder = tempfile::tempdir()?;
+    let (record, place) = recording.middle_decision()?;
+    let entry = &mut recording.records[record][place];
+    let position = entry.seq.0;
+    let Event::Assigned { job, decision, .. } = &mut entry.event else {
+        anyhow::bail!("it is a decision")
+    };
+    decision.score.0 ^= 1;
+    let job = format!("job-{}", job.0 - 1);
+    recording.write_to_database(folder.path())?;
+    let output = replay(folder.path())?;
+    let told = report(&output)?;
+    ensure!(output.status.code() == Some(1) && told["mismatches"] == 1, "{told}");
+    names_the_decision(&told, position, &job)
+}
+
 fn sound_byte(dir: &Path, at: usize) -> Result<u8> {
     std::fs::read(segment(dir)?)?.get(at).copied().context("the file is as long")
 }

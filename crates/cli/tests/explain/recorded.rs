@@ -10,7 +10,8 @@ use bellwether_core::model::{
 };
 use bellwether_core::{Command, Effect, Engine, Entry, Event, Report};
 use bellwether_journal::file::FileOptions;
-use bellwether_journal::{FileJournal, Journal as _};
+use bellwether_journal::sqlite::SqliteOptions;
+use bellwether_journal::{FileJournal, Journal, SqliteJournal};
 
 const START: Timestamp = Timestamp(1_800_000_000_000_000);
 const ARRIVES_EVERY: Micros = Micros(2_000);
@@ -89,7 +90,14 @@ impl Recording {
     }
 
     pub(crate) fn write(&self, dir: &Path) -> Result<()> {
-        let mut journal = FileJournal::open(dir, FileOptions::default())?;
+        self.append_to(FileJournal::open(dir, FileOptions::default())?)
+    }
+
+    pub(crate) fn write_to_database(&self, dir: &Path) -> Result<()> {
+        self.append_to(SqliteJournal::open(dir, SqliteOptions::default())?)
+    }
+
+    fn append_to(&self, mut journal: impl Journal) -> Result<()> {
         let epoch = journal.epoch();
         for entries in &self.records {
             let head = journal.head().seq;

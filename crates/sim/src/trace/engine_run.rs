@@ -372,3 +372,32 @@ fn new_job(stage: &Stage<'_>, at: usize) -> NewJob {
     new.input_bytes = Some(trace.payload_bytes);
     new
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::job;
+    use super::super::{TraceJob, Workload};
+    use super::*;
+
+    fn run(jobs: &[TraceJob], quiet: Micros) -> (Vec<Outcome>, u64, u64) {
+        let fleet: Fleet = "2x1@1.0".parse().unwrap();
+        let mut workload = Workload::new(jobs).unwrap();
+        workload.stages[0].jobs[0].quiet = quiet;
+        let config = Config { hedge_budget_permille: 1_000, ..Config::default() };
+        let mut run = EngineRun::with(config, &fleet).unwrap();
+        let outcomes = run.run(&workload.stages[0], || ()).unwrap();
+        (outcomes, run.hedges, run.duplicates)
+    }
+
+    #[test]
+    fn a_quiet_worker_delays_a_job_until_it_is_hedged() {
+        let jobs = [job("a", 0, 1_000)];
+        let (outcomes, hedges, _) = run(&jobs, Micros::ZERO);
+        assert_eq!((outcomes[0].start, hedges), (Micros::ZERO, 0));
+        let (outcomes, hedges, _) = run(&jobs, Micros::from_millis(200));
+        assert_eq!((outcomes[0].start, hedges), (Micros::from_millis(200), 0));
+        let (outcomes, hedges, duplicates) = run(&jobs, Micros::from_secs(5));
+        assert_eq!((outcomes[0].start, hedges), (Micros::from_millis(500), 1));
+        assert_eq!((outcomes[0].machine, duplicates), (1, 0), "the quiet one never started it");
+    }
+}
