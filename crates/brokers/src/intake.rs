@@ -8,12 +8,33 @@ use std::sync::{Arc, Mutex as Lock};
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinHandle;
 
+use crate::backoff::Backoff;
 use crate::channel::Channel;
 use crate::error::BrokerError;
 use crate::message::Delivery;
 
 /// Where the fetching task puts what it got. Waits while the last batch is unread.
 pub(crate) type Inlet = mpsc::Sender<Result<Vec<Delivery>, BrokerError>>;
+
+/// Pauses after an error of a fetching task. A lost connection is only noted, because whoever
+/// receives waits for it; all else is told. False if nobody wants to receive any more.
+pub(crate) async fn pause_after(
+    error: BrokerError,
+    channel: &Channel,
+    inlet: &Inlet,
+    backoff: &mut Backoff,
+) -> bool {
+    match error {
+        BrokerError::Lost { .. } => tracing::warn!(%error, %channel),
+        BrokerError::Refused { .. } | BrokerError::Misuse { .. } => {
+            if inlet.send(Err(error)).await.is_err() {
+                return false;
+            }
+        }
+    }
+    backoff.pause().await;
+    !inlet.is_closed()
+}
 
 /// One fetching task for every channel that somebody reads.
 #[derive(Debug, Default)]

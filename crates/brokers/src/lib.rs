@@ -4,7 +4,8 @@
 //! This crate carries messages. What they mean, which of them are jobs and when a delivery may be
 //! acknowledged is decided by the server.
 //!
-//! Start at [`Broker`], which states the contract, and [`open`], which gives one.
+//! Start at [`Broker`], which states the contract, and [`open`], which gives one. The suite in
+//! `tests/conformance/` holds every backend to it, against the real servers.
 
 mod backoff;
 mod broker;

@@ -5,6 +5,7 @@ use std::fmt;
 use bytes::Bytes;
 
 use crate::channel::Channel;
+use crate::error::BrokerError;
 
 /// What makes a message itself: two deliveries of one channel with the same id are the same message.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -119,4 +120,12 @@ impl Outgoing {
     pub fn new(channel: Channel, body: impl Into<Bytes>) -> Self {
         Self { channel, id: None, body: body.into(), priority: None }
     }
+}
+
+/// Refuses what can only be made by settling.
+pub(crate) fn may_be_published(messages: &[Outgoing]) -> Result<(), BrokerError> {
+    if messages.iter().any(|message| message.channel == Channel::Dead) {
+        return Err(BrokerError::misuse("dead letters are made by settling, not by publishing"));
+    }
+    Ok(())
 }

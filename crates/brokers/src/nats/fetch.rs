@@ -15,7 +15,7 @@ use super::{Names, stream};
 use crate::backoff::Backoff;
 use crate::channel::Channel;
 use crate::error::BrokerError;
-use crate::intake::Inlet;
+use crate::intake::{Inlet, pause_after};
 use crate::message::{Delivery, MessageId, Receipt, Token};
 
 /// How long one request for messages stands in the server.
@@ -51,15 +51,9 @@ impl Fetch {
             let read = self.read(&inlet, &mut backoff, &mut events_after).await;
             let Err(error) = read else { return };
             self.server.doubt().await;
-            match error {
-                BrokerError::Lost { .. } => tracing::warn!(%error, channel = %self.channel),
-                BrokerError::Refused { .. } | BrokerError::Misuse { .. } => {
-                    if inlet.send(Err(error)).await.is_err() {
-                        return;
-                    }
-                }
+            if !pause_after(error, &self.channel, &inlet, &mut backoff).await {
+                return;
             }
-            backoff.pause().await;
         }
     }
 

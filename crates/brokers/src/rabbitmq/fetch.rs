@@ -14,7 +14,7 @@ use super::{Names, PRIORITY_STEP, topology};
 use crate::backoff::Backoff;
 use crate::channel::Channel;
 use crate::error::BrokerError;
-use crate::intake::Inlet;
+use crate::intake::{Inlet, pause_after};
 use crate::message::{Delivery, MessageId, Receipt, Token};
 
 /// The server gives so many times the prefetch before something must be settled, so that work which
@@ -37,15 +37,9 @@ impl Fetch {
         loop {
             let read = self.read(&inlet, &mut backoff, &mut events_from).await;
             let Err(error) = read else { return };
-            match error {
-                BrokerError::Lost { .. } => tracing::warn!(%error, channel = %self.channel),
-                BrokerError::Refused { .. } | BrokerError::Misuse { .. } => {
-                    if inlet.send(Err(error)).await.is_err() {
-                        return;
-                    }
-                }
+            if !pause_after(error, &self.channel, &inlet, &mut backoff).await {
+                return;
             }
-            backoff.pause().await;
         }
     }
 

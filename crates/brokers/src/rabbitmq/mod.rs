@@ -20,7 +20,6 @@ use futures_util::future::BoxFuture;
 
 use crate::broker::{Answer, Broker};
 use crate::channel::Channel;
-use crate::error::BrokerError;
 use crate::intake::Intakes;
 use crate::message::{Delivery, Outgoing, Settlement};
 use crate::promises::{Delivered, Identity, Promises};
@@ -107,8 +106,7 @@ impl Broker for RabbitMq {
     }
 
     fn publish(&self, messages: Vec<Outgoing>) -> Answer<'_, ()> {
-        if messages.iter().any(|message| message.channel == Channel::Dead) {
-            let error = BrokerError::misuse("dead letters are made by settling, not by publishing");
+        if let Err(error) = crate::message::may_be_published(&messages) {
             return std::future::ready(Err(error)).boxed();
         }
         write::publish(&self.names, &self.server, messages).boxed()

@@ -14,7 +14,7 @@ use super::{BLOCK, GROUP, Names};
 use crate::backoff::Backoff;
 use crate::channel::Channel;
 use crate::error::BrokerError;
-use crate::intake::Inlet;
+use crate::intake::{Inlet, pause_after};
 use crate::message::Delivery;
 
 /// At most so many entries are claimed or kept at once.
@@ -56,15 +56,9 @@ impl Reader {
         let mut backoff = Backoff::new();
         loop {
             let Err(error) = self.read(&inlet, &mut backoff).await else { return };
-            match error {
-                BrokerError::Lost { .. } => tracing::warn!(%error, key = self.key),
-                BrokerError::Refused { .. } | BrokerError::Misuse { .. } => {
-                    if inlet.send(Err(error)).await.is_err() {
-                        return;
-                    }
-                }
+            if !pause_after(error, &self.channel, &inlet, &mut backoff).await {
+                return;
             }
-            backoff.pause().await;
         }
     }
 

@@ -9,7 +9,7 @@ use super::{BLOCK, Names, entry};
 use crate::backoff::Backoff;
 use crate::channel::Channel;
 use crate::error::BrokerError;
-use crate::intake::Inlet;
+use crate::intake::{Inlet, pause_after};
 use crate::message::{Delivery, MessageId, Receipt, Token};
 
 /// Reads a stream from its start, until nobody wants to receive any more.
@@ -17,22 +17,8 @@ pub(super) async fn follow(names: &Names, server: &Server, channel: &Channel, in
     let mut after = "0-0".to_owned();
     let mut backoff = Backoff::new();
     while let Err(error) = follow_once(names, server, channel, &inlet, &mut after).await {
-        if !told(error, &inlet).await {
+        if !pause_after(error, channel, &inlet, &mut backoff).await {
             return;
-        }
-        backoff.pause().await;
-    }
-}
-
-/// Whether somebody is still there after an error.
-async fn told(error: BrokerError, inlet: &Inlet) -> bool {
-    match error {
-        BrokerError::Lost { .. } => {
-            tracing::warn!(%error);
-            !inlet.is_closed()
-        }
-        BrokerError::Refused { .. } | BrokerError::Misuse { .. } => {
-            inlet.send(Err(error)).await.is_ok()
         }
     }
 }
@@ -69,10 +55,9 @@ async fn follow_once(
 pub(super) async fn subscribe(names: &Names, server: &Server, channel: &Channel, inlet: Inlet) {
     let mut backoff = Backoff::new();
     while let Err(error) = subscribe_once(names, server, channel, &inlet).await {
-        if !told(error, &inlet).await {
+        if !pause_after(error, channel, &inlet, &mut backoff).await {
             return;
         }
-        backoff.pause().await;
     }
 }
 

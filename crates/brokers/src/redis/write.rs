@@ -10,7 +10,7 @@ use super::held::Held;
 use super::{GROUP, Names};
 use crate::channel::Channel;
 use crate::error::BrokerError;
-use crate::message::{Outgoing, Receipt, Settlement, Token};
+use crate::message::{Outgoing, Receipt, Settlement, Token, may_be_published};
 use crate::settings::DispatchBy;
 
 /// A worker that is far behind has lost these offers anyway: they have long expired.
@@ -24,22 +24,18 @@ pub(super) async fn publish(
     link: &Link,
     messages: Vec<Outgoing>,
 ) -> Result<(), BrokerError> {
+    may_be_published(&messages)?;
     let mut pipeline = Pipeline::with_capacity(messages.len());
     for message in &messages {
         let key = names.key(&message.channel);
         let kept = match &message.channel {
-            Channel::Dead => {
-                return Err(BrokerError::misuse(
-                    "dead letters are made by settling, not by publishing",
-                ));
-            }
             Channel::Dispatch(_) if names.dispatch_by == DispatchBy::Publish => {
                 pipeline.cmd("PUBLISH").arg(&key).arg(&message.body[..]).ignore();
                 continue;
             }
             Channel::Dispatch(_) => Some(DISPATCHES_MAX),
             Channel::Events => Some(names.events_max),
-            Channel::Jobs | Channel::Replies => None,
+            Channel::Jobs | Channel::Replies | Channel::Dead => None,
         };
         let id = message.id.as_ref();
         Addition { key: &key, kept, id, body: &message.body, dead: None }.add_to(&mut pipeline);

@@ -11,7 +11,7 @@ use super::{Place, Released};
 use crate::backoff::Backoff;
 use crate::channel::Channel;
 use crate::error::BrokerError;
-use crate::intake::Inlet;
+use crate::intake::{Inlet, pause_after};
 use crate::message::Delivery;
 
 /// What the task is about.
@@ -38,15 +38,9 @@ impl Fetch {
         let mut backoff = Backoff::new();
         loop {
             let Err(error) = self.read(&inlet, &mut backoff).await else { return };
-            match error {
-                BrokerError::Lost { .. } => tracing::warn!(%error, channel = %self.channel),
-                BrokerError::Refused { .. } | BrokerError::Misuse { .. } => {
-                    if inlet.send(Err(error)).await.is_err() {
-                        return;
-                    }
-                }
+            if !pause_after(error, &self.channel, &inlet, &mut backoff).await {
+                return;
             }
-            backoff.pause().await;
         }
     }
 

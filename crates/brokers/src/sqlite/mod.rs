@@ -25,7 +25,6 @@ use tokio::sync::Notify;
 
 use crate::broker::{Answer, Broker};
 use crate::channel::Channel;
-use crate::error::BrokerError;
 use crate::intake::Intakes;
 use crate::message::{Delivery, Outgoing, Settlement};
 use crate::promises::{Delivered, Identity, Promises};
@@ -121,8 +120,7 @@ impl Broker for Sqlite {
     }
 
     fn publish(&self, messages: Vec<Outgoing>) -> Answer<'_, ()> {
-        if messages.iter().any(|message| message.channel == Channel::Dead) {
-            let error = BrokerError::misuse("dead letters are made by settling, not by publishing");
+        if let Err(error) = crate::message::may_be_published(&messages) {
             return std::future::ready(Err(error)).boxed();
         }
         self.writer.publish(messages).boxed()

@@ -16,7 +16,7 @@ use super::{Names, Port};
 use crate::backoff::Backoff;
 use crate::channel::Channel;
 use crate::error::BrokerError;
-use crate::intake::Inlet;
+use crate::intake::{Inlet, pause_after};
 use crate::message::Outgoing;
 
 pub(super) struct Sockets {
@@ -87,15 +87,9 @@ impl Sockets {
         let mut backoff = Backoff::new();
         loop {
             let Err(error) = self.read(&channel, &inlet).await else { return };
-            match error {
-                BrokerError::Lost { .. } => tracing::debug!(%error, %channel),
-                BrokerError::Refused { .. } | BrokerError::Misuse { .. } => {
-                    if inlet.send(Err(error)).await.is_err() {
-                        return;
-                    }
-                }
+            if !pause_after(error, &channel, &inlet, &mut backoff).await {
+                return;
             }
-            backoff.pause().await;
         }
     }
 

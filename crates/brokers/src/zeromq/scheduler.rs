@@ -16,7 +16,7 @@ use super::{Names, Port};
 use crate::backoff::Backoff;
 use crate::channel::Channel;
 use crate::error::BrokerError;
-use crate::intake::Inlet;
+use crate::intake::{Inlet, pause_after};
 use crate::message::{Delivery, Outgoing};
 
 /// A predecessor may be just about to leave the port.
@@ -117,10 +117,9 @@ impl Sockets {
         let mut backoff = Backoff::new();
         loop {
             let Err(error) = self.read(&channel, &inlet).await else { return };
-            if inlet.send(Err(error)).await.is_err() {
+            if !pause_after(error, &channel, &inlet, &mut backoff).await {
                 return;
             }
-            backoff.pause().await;
         }
     }
 
