@@ -26,6 +26,7 @@ use crate::history::History;
 use crate::http::{self, HttpState};
 use crate::identity::{Identity, IdentityError};
 use crate::metrics::Metrics;
+use crate::priority::Background;
 use crate::queues::{Queues, QueuesError};
 use crate::registry::{self, RegistryError};
 use crate::scheduler::{Handle, Loop, Parts, RecoverError, recover};
@@ -96,6 +97,8 @@ pub struct Server {
     health: tonic_health::server::HealthReporter,
     queues: Queues,
     webhooks: Webhooks,
+    /// Ends with the server.
+    _background: Background,
 }
 
 impl Server {
@@ -110,9 +113,10 @@ impl Server {
         let (http_listener, http_address) = bind(config.http).await?;
         let connections_max = config.limits.connections_max;
 
+        let background = Background::start().map_err(StartError::Thread)?;
         let started = tokio::task::spawn_blocking({
-            let config = config.clone();
-            move || start_loop(&config)
+            let (config, background) = (config.clone(), background.handle());
+            move || start_loop(&config, background)
         });
         let (desk, metrics) = started.await.map_err(|panic| StartError::Thread(panic.into()))??;
         let handle = desk.handle.clone();
@@ -157,6 +161,7 @@ impl Server {
         let incoming = listener::connections(http_listener, http_tls, connections_max);
         let (stop_http, http_stopped) = watch::channel(false);
         let http = tokio::spawn(http::serve(incoming, router, http_stopped));
+        let _background = background;
         Ok(Server {
             handle,
             grpc_address,
@@ -168,6 +173,7 @@ impl Server {
             health,
             queues,
             webhooks,
+            _background,
         })
     }
 
@@ -256,7 +262,10 @@ fn open_journal(kind: JournalKind, dir: &Path) -> Result<Box<dyn Journal>, Start
     })
 }
 
-fn start_loop(config: &ServerConfig) -> Result<(Desk, Arc<Metrics>), StartError> {
+fn start_loop(
+    config: &ServerConfig,
+    background: tokio::runtime::Handle,
+) -> Result<(Desk, Arc<Metrics>), StartError> {
     let journal = open_journal(config.journal, &config.data_dir)?;
     let history = History::new(journal.reader()?);
     let (registry, feed) =
@@ -292,5 +301,6 @@ fn start_loop(config: &ServerConfig) -> Result<(Desk, Arc<Metrics>), StartError>
         .name("scheduler".to_owned())
         .spawn(move || running.run())
         .map_err(StartError::Thread)?;
-    Ok((Desk { handle, ids, registry, history, refusals: Refusals::default() }, metrics))
+    let refusals = Refusals::default();
+    Ok((Desk { handle, ids, registry, history, background, refusals }, metrics))
 }

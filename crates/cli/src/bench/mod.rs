@@ -8,6 +8,7 @@ mod core;
 mod core_run;
 mod queue;
 mod server;
+mod sinks;
 
 /// Measure how fast the scheduler is on this machine: submitter, scheduler and workers together,
 /// with a sync at every commit. Latencies count from when a job was to be sent.
@@ -28,11 +29,13 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Core(core::Arguments),
+    Sinks(sinks::Arguments),
 }
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     match arguments.command {
         Some(Command::Core(arguments)) => core::run(arguments),
+        Some(Command::Sinks(arguments)) => sinks::run(arguments),
         None if arguments.queue.is_empty() => server::run(arguments.server),
         None => queue::run(&arguments.queue, &arguments.server),
     }

@@ -43,6 +43,24 @@ fn the_benchmark_reports_what_it_promises() {
 }
 
 #[test]
+fn being_looked_at_is_measured_against_not_being() {
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
+    let output = bellwether()
+        .current_dir(folder.path())
+        .args(["bench", "sinks", "--jobs", "2000", "--rounds", "1", "--json"])
+        .output()
+        .expect("the binary was built for this test");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("--json prints JSON");
+    assert!(report["ratio"].as_f64().unwrap() > 0.0, "{report}");
+    let rounds = report["rounds"].as_array().unwrap();
+    assert_eq!(rounds.len(), 2, "{report}");
+    let on = rounds.iter().find(|round| round["on"] == true).unwrap();
+    assert!(on["seen"]["clickhouse_dropped"] == 0 && on["seen"]["scrapes"] != 0, "{report}");
+}
+
+#[test]
 fn the_demo_ends_by_itself_and_loses_nothing() {
     let output = bellwether().arg("demo").output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);

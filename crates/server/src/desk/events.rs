@@ -44,7 +44,7 @@ impl Desk {
         let next = wanted.from.unwrap_or_else(|| durable.next());
         let until = (!wanted.follow).then_some(durable);
         let watcher = Watcher { desk: self.clone(), wanted, next, until };
-        tokio::spawn(watcher.follow(sender));
+        self.background.spawn(watcher.follow(sender));
         receiver
     }
 }

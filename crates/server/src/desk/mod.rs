@@ -34,5 +34,7 @@ pub(crate) struct Desk {
     pub(crate) ids: JobIds,
     pub(crate) registry: Registry,
     pub(crate) history: History,
+    /// For work that scheduling goes before.
+    pub(crate) background: tokio::runtime::Handle,
     pub(crate) refusals: Refusals,
 }

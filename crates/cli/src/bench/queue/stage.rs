@@ -41,7 +41,7 @@ impl Stage {
         let config = folder.path().join("scheduler.yaml");
         let queue = server.map(|server| format!("queue: {}\n", server.config()));
         std::fs::write(&config, queue.unwrap_or_default())?;
-        let scheduler = Scheduler::start(&folder.path().join("data"), Some(&config)).await?;
+        let scheduler = Scheduler::start(&folder.path().join("data"), Some(&config), &[]).await?;
         let client = Client::connect(scheduler.address()).await?;
         let warm_up = Arc::new(Tally::new("warm", WARM_UP_JOBS.min(scale.jobs)));
         let fast = Arc::new(Tally::new("fast", scale.jobs));

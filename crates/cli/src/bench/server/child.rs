@@ -13,13 +13,15 @@ const START_WITHIN: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(in crate::bench) enum Scheduler {
     Running(String),
-    Started { child: Child, address: String },
+    Started { child: Box<Child>, address: String, http: String },
 }
 
 impl Scheduler {
+    /// `settings` are variables of its environment.
     pub(in crate::bench) async fn start(
         data_dir: &Path,
         config: Option<&Path>,
+        settings: &[(&str, String)],
     ) -> anyhow::Result<Scheduler> {
         let binary = std::env::current_exe().context("failed to find this binary")?;
         let mut child = Command::new(binary)
@@ -27,6 +29,7 @@ impl Scheduler {
             .arg("--data-dir")
             .arg(data_dir)
             .args(config.iter().flat_map(|config| [Path::new("--config"), config]))
+            .envs(settings.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
@@ -40,12 +43,22 @@ impl Scheduler {
             .context("the scheduler ended at once")?;
         let hello: serde_json::Value = serde_json::from_str(&line)?;
         let grpc = hello["grpc"].as_str().context("the scheduler did not say its address")?;
-        Ok(Scheduler::Started { child, address: format!("http://{grpc}") })
+        let http = hello["http"].as_str().context("the scheduler did not say its address")?;
+        let (address, http) = (format!("http://{grpc}"), http.to_owned());
+        Ok(Scheduler::Started { child: Box::new(child), address, http })
     }
 
     pub(in crate::bench) fn address(&self) -> &str {
         match self {
             Scheduler::Running(address) | Scheduler::Started { address, .. } => address,
+        }
+    }
+
+    /// Where HTTP is served; unknown of one that we did not start.
+    pub(in crate::bench) fn http(&self) -> Option<&str> {
+        match self {
+            Scheduler::Running(_) => None,
+            Scheduler::Started { http, .. } => Some(http),
         }
     }
 
@@ -56,6 +69,14 @@ impl Scheduler {
         let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
         let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
         Some(kilobytes * 1024)
+    }
+
+    /// Its number; unknown of one that we did not start.
+    pub(in crate::bench) fn process(&self) -> Option<u32> {
+        match self {
+            Scheduler::Running(_) => None,
+            Scheduler::Started { child, .. } => child.id(),
+        }
     }
 
     /// At once: its data is thrown away, and it may have much to tidy up.

@@ -13,12 +13,12 @@ const POLL: Duration = Duration::from_millis(5);
 const KNOWN_WITHIN: Duration = Duration::from_secs(20);
 
 #[derive(Debug)]
-pub(super) struct Fleet {
+pub(in crate::bench) struct Fleet {
     workers: Vec<RunningWorker>,
 }
 
 impl Fleet {
-    pub(super) fn start(
+    pub(in crate::bench) fn start(
         address: &str,
         workers: u32,
         slots: u32,
@@ -42,7 +42,7 @@ impl Fleet {
         Ok(Fleet { workers })
     }
 
-    pub(super) async fn wait_until_known(&self, client: &Client) -> anyhow::Result<()> {
+    pub(in crate::bench) async fn wait_until_known(&self, client: &Client) -> anyhow::Result<()> {
         let known = async {
             loop {
                 let workers = client.workers(false).await?;
@@ -63,7 +63,7 @@ impl Fleet {
         }
     }
 
-    pub(super) async fn stop(self) -> anyhow::Result<()> {
+    pub(in crate::bench) async fn stop(self) -> anyhow::Result<()> {
         for mut worker in self.workers {
             worker.leave();
             worker.ended().await?;

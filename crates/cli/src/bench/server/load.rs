@@ -11,42 +11,42 @@ use tokio::sync::Notify;
 
 use super::STUCK_AFTER;
 
-pub(super) const TYPE: &str = "noop";
+pub(in crate::bench) const TYPE: &str = "noop";
 const WARM_UP_JOBS: u64 = 2_000;
 /// The number of jobs that are not measured.
 const UNMEASURED: u64 = u64::MAX;
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Shape {
+pub(in crate::bench) enum Shape {
     Single(u64),
     Chain(u64),
     Fan(u64),
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Load {
-    pub(super) shape: Shape,
+pub(in crate::bench) struct Load {
+    pub(in crate::bench) shape: Shape,
     guarantee: v1::Guarantee,
     payload_bytes: usize,
     /// Ids of two measurements on one scheduler must differ.
     prefix: String,
-    pub(super) times: Arc<Times>,
+    pub(in crate::bench) times: Arc<Times>,
 }
 
 /// Nanoseconds since the beginning, by the job's number; 0 is not yet.
 #[derive(Debug)]
-pub(super) struct Times {
+pub(in crate::bench) struct Times {
     base: Instant,
-    pub(super) sent: Vec<AtomicU64>,
-    pub(super) started: Vec<AtomicU64>,
-    pub(super) confirmed: Vec<AtomicU64>,
+    pub(in crate::bench) sent: Vec<AtomicU64>,
+    pub(in crate::bench) started: Vec<AtomicU64>,
+    pub(in crate::bench) confirmed: Vec<AtomicU64>,
     confirmed_count: AtomicU64,
     warm_count: AtomicU64,
     done: Notify,
 }
 
 impl Load {
-    pub(super) fn new(shape: Shape, guarantee: &str, payload_bytes: u64) -> Load {
+    pub(in crate::bench) fn new(shape: Shape, guarantee: &str, payload_bytes: u64) -> Load {
         let guarantee = match guarantee {
             "at_most_once" => v1::Guarantee::AtMostOnce,
             "exactly_once" => v1::Guarantee::ExactlyOnce,
@@ -68,16 +68,16 @@ impl Load {
         Load { shape, guarantee, payload_bytes, prefix, times: Arc::new(times) }
     }
 
-    pub(super) fn jobs(&self) -> u64 {
+    pub(in crate::bench) fn jobs(&self) -> u64 {
         self.shape.jobs()
     }
 
-    pub(super) fn submission(&self, number: u64) -> v1::Submission {
+    pub(in crate::bench) fn submission(&self, number: u64) -> v1::Submission {
         v1::Submission { run_id: String::new(), jobs: vec![self.job(number)] }
     }
 
     /// The whole shape as one run.
-    pub(super) fn run(&self) -> v1::Submission {
+    pub(in crate::bench) fn run(&self) -> v1::Submission {
         let last = self.jobs() - 1;
         let jobs = (0..=last).map(|number| {
             let after: Vec<u64> = match self.shape {
@@ -115,7 +115,7 @@ impl Load {
     }
 
     /// Connections are open and durations known before the measurement begins.
-    pub(super) async fn warm_up(&self, client: &Client) -> anyhow::Result<()> {
+    pub(in crate::bench) async fn warm_up(&self, client: &Client) -> anyhow::Result<()> {
         for batch in (0..WARM_UP_JOBS).collect::<Vec<_>>().chunks(100) {
             let jobs = batch.iter().map(|number| v1::Submission {
                 run_id: String::new(),
@@ -133,7 +133,18 @@ impl Load {
         self.wait_for(WARM_UP_JOBS, warm).await.context("the warm-up did not end")
     }
 
-    pub(super) async fn wait_until_confirmed(&self, client: &Client) -> anyhow::Result<()> {
+    /// From the first that was sent to the last that was confirmed.
+    pub(in crate::bench) fn completed_per_s(&self) -> f64 {
+        let read = |time: &AtomicU64| time.load(Ordering::Relaxed);
+        let first = self.times.sent.iter().map(read).min().unwrap_or(0);
+        let last = self.times.confirmed.iter().map(read).max().unwrap_or(0);
+        self.jobs() as f64 * 1e9 / (last.saturating_sub(first).max(1)) as f64
+    }
+
+    pub(in crate::bench) async fn wait_until_confirmed(
+        &self,
+        client: &Client,
+    ) -> anyhow::Result<()> {
         let confirmed = || self.times.confirmed_count.load(Ordering::Relaxed);
         if self.wait_for(self.jobs(), confirmed).await.is_err() {
             let status = client.status().await?;
@@ -172,19 +183,19 @@ impl Shape {
 }
 
 impl Times {
-    pub(super) fn now(&self) -> u64 {
+    pub(in crate::bench) fn now(&self) -> u64 {
         self.base.elapsed().as_nanos() as u64
     }
 
-    pub(super) fn at(&self, instant: Instant) -> u64 {
+    pub(in crate::bench) fn at(&self, instant: Instant) -> u64 {
         instant.saturating_duration_since(self.base).as_nanos() as u64
     }
 
-    pub(super) fn instant(&self, nanos: u64) -> Instant {
+    pub(in crate::bench) fn instant(&self, nanos: u64) -> Instant {
         self.base + Duration::from_nanos(nanos)
     }
 
-    pub(super) fn started(&self, payload: &[u8]) {
+    pub(in crate::bench) fn started(&self, payload: &[u8]) {
         if let Some(time) = number(payload).and_then(|number| self.started.get(number)) {
             // Of two runs of a job the first counts; they can't be at the same moment.
             if time.load(Ordering::Relaxed) == 0 {
@@ -193,7 +204,7 @@ impl Times {
         }
     }
 
-    pub(super) fn confirmed(&self, payload: &[u8]) {
+    pub(in crate::bench) fn confirmed(&self, payload: &[u8]) {
         let count = match number(payload).and_then(|number| self.confirmed.get(number)) {
             None => &self.warm_count,
             Some(time) => {

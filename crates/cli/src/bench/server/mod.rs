@@ -2,10 +2,10 @@
 
 pub(super) mod child;
 mod disk;
-mod fleet;
-mod load;
+pub(super) mod fleet;
+pub(super) mod load;
 mod report;
-mod submitter;
+pub(super) mod submitter;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -86,7 +86,7 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
         .with_context(|| format!("failed to make a folder in {}", parent.display()))?;
     let scheduler = match &arguments.server {
         Some(address) => Scheduler::Running(address.clone()),
-        None => Scheduler::start(&folder.path().join("data"), None).await?,
+        None => Scheduler::start(&folder.path().join("data"), None, &[]).await?,
     };
     let load = Load::new(arguments.shape(), arguments.guarantee.as_str(), arguments.payload_bytes);
     let client = Client::connect(scheduler.address()).await?;

@@ -10,12 +10,12 @@ use super::load::{Load, Shape};
 
 /// How long it took until the last submission was durable.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Submitted {
-    pub(super) took: Duration,
-    pub(super) refused: u64,
+pub(in crate::bench) struct Submitted {
+    pub(in crate::bench) took: Duration,
+    pub(in crate::bench) refused: u64,
 }
 
-pub(super) async fn submit(
+pub(in crate::bench) async fn submit(
     client: &Client,
     load: &Load,
     rate: Option<f64>,
