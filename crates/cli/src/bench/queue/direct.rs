@@ -23,15 +23,7 @@ pub(super) async fn measure(stage: &Stage, scale: Scale) -> anyhow::Result<Direc
     let begun = Instant::now();
     submit(stage, &stage.fast, BATCH).await?;
     let jobs_per_s = scale.jobs as f64 / begun.elapsed().as_secs_f64();
-    pace(stage.paced.jobs(), async |number, due| {
-        stage.paced.sent(number, due);
-        let results = stage.client.submit_batch(vec![submission(&stage.paced, number)]).await?;
-        for result in results {
-            result?;
-        }
-        Ok(())
-    })
-    .await?;
+    submit_paced(stage).await?;
     stage.paced.all_confirmed().await?;
     Ok(Direct { jobs_per_s, start_p99_ms: stage.paced.start_p99_ms() })
 }
@@ -65,6 +57,32 @@ async fn submit(stage: &Stage, tally: &Tally, batch: u64) -> anyhow::Result<()> 
     let ((), taken) = tokio::join!(send, take);
     taken?;
     tally.all_confirmed().await
+}
+
+/// Without waiting for answers, because a submitter who waits for one sends the next too late.
+async fn submit_paced(stage: &Stage) -> anyhow::Result<()> {
+    let SubmitStream { submitter, mut answers } = stage.client.submit_stream();
+    let send = async move {
+        let sent = pace(stage.paced.jobs(), async |number, due| {
+            stage.paced.sent(number, due);
+            let taken = submitter.send(vec![submission(&stage.paced, number)]).await;
+            anyhow::ensure!(taken, "the scheduler takes no more submissions");
+            Ok(())
+        });
+        let sent = sent.await;
+        drop(submitter);
+        sent
+    };
+    let take = async {
+        while let Some(results) = answers.next().await? {
+            for result in results {
+                result?;
+            }
+        }
+        anyhow::Ok(())
+    };
+    tokio::try_join!(send, take)?;
+    Ok(())
 }
 
 fn submission(tally: &Tally, number: u64) -> v1::Submission {

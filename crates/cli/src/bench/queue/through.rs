@@ -1,10 +1,12 @@
 //! Jobs through the queue: published, executed, and their events read from the queue again.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use bellwether_brokers::{Broker, Channel, MessageId, Outgoing, Settlement, Side};
 use serde_json::json;
+use tokio::task::JoinSet;
 
 use super::Scale;
 use super::broker_server::BrokerServer;
@@ -45,11 +47,17 @@ pub(super) async fn measure(
     published?;
     heard?;
     let jobs_per_s = scale.jobs as f64 / begun.elapsed().as_secs_f64();
+    let mut publishing = JoinSet::new();
     pace(stage.paced.jobs(), async |number, due| {
         stage.paced.sent(number, due);
-        Ok(producer.publish(vec![message(&stage.paced, number)]).await?)
+        let (producer, message) = (Arc::clone(&producer), message(&stage.paced, number));
+        publishing.spawn(async move { producer.publish(vec![message]).await });
+        Ok(())
     })
     .await?;
+    while let Some(published) = publishing.join_next().await {
+        published??;
+    }
     stage.paced.all_confirmed().await?;
     Ok(Through { jobs_per_s, start_p99_ms: stage.paced.start_p99_ms() })
 }
@@ -85,7 +93,7 @@ fn message(tally: &Tally, number: u64) -> Outgoing {
 }
 
 struct Listener {
-    broker: std::sync::Arc<dyn Broker>,
+    broker: Arc<dyn Broker>,
 }
 
 impl Listener {
