@@ -20,21 +20,27 @@ fn sample(ago_s: u64, took_ms: u64) -> Sample {
 
 fn warm(engine: &mut Engine, samples: Vec<Sample>) {
     let command = Command::Warm { kind: Name::fixed("resize"), samples };
-    engine.handle(NOW, command).result.unwrap();
+    engine.handle(NOW, command).result.expect("nothing speaks against it");
 }
 
 /// Submits a job and a worker for it, and gives back what was predicted.
 fn predicted(engine: &mut Engine, id: &str) -> (Micros, Vec<Entry>) {
     let spec = WorkerSpec::new(Name::fixed("w"), 1);
-    engine.handle(NOW, Command::Register { spec, held: Vec::new() }).result.unwrap();
+    engine
+        .handle(NOW, Command::Register { spec, held: Vec::new() })
+        .result
+        .expect("nothing speaks against it");
     let job = NewJob::new(Name::fixed(id), Name::fixed("resize"));
-    engine.handle(NOW, Command::Submit(Submission::one(job))).result.unwrap();
+    engine
+        .handle(NOW, Command::Submit(Submission::one(job)))
+        .result
+        .expect("nothing speaks against it");
     let batch = engine.take_batch();
     let decision = batch.iter().find_map(|entry| match &entry.event {
         Event::Assigned { decision, .. } => Some(decision.predicted_duration),
         _ => None,
     });
-    (decision.unwrap(), batch)
+    (decision.expect("a worker is free"), batch)
 }
 
 #[test]
