@@ -2,8 +2,10 @@
 
 use tokio::runtime::{Handle, Runtime};
 
-/// How far those stand back who only look on; not further, because readers wait for them.
+/// How far the registry stands back; not further, because readers wait for it.
 const NICE: i32 = 10;
+/// How far those stand back whom nobody waits for: metrics, sinks, followers of events.
+const NICE_ONLOOKER: i32 = 15;
 /// Reads of files at a time.
 const BLOCKING_THREADS_MAX: usize = 4;
 
@@ -17,7 +19,7 @@ impl Background {
             .worker_threads(1)
             .max_blocking_threads(BLOCKING_THREADS_MAX)
             .thread_name("background")
-            .on_thread_start(give_way)
+            .on_thread_start(stand_back)
             .enable_all()
             .build()?;
         Ok(Background(Some(runtime)))
@@ -40,8 +42,17 @@ impl Drop for Background {
 
 /// Whoever schedules goes first; this thread can catch up later.
 pub(crate) fn give_way() {
+    lower(NICE);
+}
+
+/// The same for those whom nobody waits for.
+pub(crate) fn stand_back() {
+    lower(NICE_ONLOOKER);
+}
+
+fn lower(nice: i32) {
     let this = rustix::thread::gettid();
-    if let Err(error) = rustix::process::setpriority_process(Some(this), NICE) {
+    if let Err(error) = rustix::process::setpriority_process(Some(this), nice) {
         tracing::debug!(%error, "a thread that looks on runs at the usual priority");
     }
 }

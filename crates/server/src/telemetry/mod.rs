@@ -92,7 +92,7 @@ pub(crate) fn start(
         reached: reached.clone(),
     };
     let thread = std::thread::Builder::new().name("telemetry".to_owned()).spawn(move || {
-        crate::priority::give_way();
+        crate::priority::stand_back();
         onlooker.run();
     })?;
     let clickhouse = clickhouse.map(clickhouse::Prepared::start).transpose()?;

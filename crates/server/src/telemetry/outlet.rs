@@ -60,7 +60,7 @@ impl<T: Send + 'static> Sending<T> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let filled = buffer.clone();
         let thread = std::thread::Builder::new().name(O::NAME.to_owned()).spawn(move || {
-            crate::priority::give_way();
+            crate::priority::stand_back();
             runtime.block_on(run(outlet, &filled, interval));
         })?;
         Ok(Sending { buffer, thread, name: O::NAME })
