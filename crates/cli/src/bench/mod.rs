@@ -22,6 +22,9 @@ pub(crate) struct Arguments {
     /// zeromq, sqlite or all. Their servers are started for the measurement
     #[arg(long, value_name = "BACKEND", value_delimiter = ',', value_parser = queue::KINDS)]
     queue: Vec<String>,
+    /// With --queue: the events that are published to it, all of them or only how jobs ended
+    #[arg(long, default_value = "ended", value_parser = queue::EVENTS, requires = "queue")]
+    events: String,
     #[command(flatten)]
     server: server::Arguments,
 }
@@ -37,6 +40,6 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
         Some(Command::Core(arguments)) => core::run(arguments),
         Some(Command::Sinks(arguments)) => sinks::run(arguments),
         None if arguments.queue.is_empty() => server::run(arguments.server),
-        None => queue::run(&arguments.queue, &arguments.server),
+        None => queue::run(&arguments.queue, &arguments.events, &arguments.server),
     }
 }

@@ -116,8 +116,16 @@ pub struct Limits {
 pub struct Queue {
     pub name: String,
     pub settings: bellwether_brokers::Settings,
-    /// Publish lifecycle events.
-    pub events: bool,
+    pub events: Published,
+}
+
+/// Which lifecycle events go out to a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Published {
+    All,
+    /// How jobs ended, and nothing on the way there.
+    Ended,
+    None,
 }
 
 /// What the registry keeps of jobs that have ended.

@@ -9,7 +9,7 @@ use bellwether_brokers::{
 };
 
 use super::value::{Parsed, number, span, switch};
-use super::{LoadError, Queue};
+use super::{LoadError, Published, Queue};
 
 /// What every key of a queue begins with, wherever the queue was written.
 pub(super) const PREFIX: &str = "queue.";
@@ -37,7 +37,7 @@ pub(super) struct QueueDraft {
     consumer: Option<String>,
     redeliver_after: Option<Duration>,
     prefetch: Option<usize>,
-    events: Option<bool>,
+    events: Option<Published>,
     events_max: Option<u64>,
 }
 
@@ -95,7 +95,7 @@ settings! {
     "queue.consumer", consumer, ALL, text;
     "queue.redeliver_after", redeliver_after, ALL, duration;
     "queue.prefetch", prefetch, ALL, number;
-    "queue.events", events, ALL, switch;
+    "queue.events", events, ALL, published;
     "queue.events_max", events_max, ALL, number;
 }
 
@@ -136,7 +136,7 @@ impl QueueDraft {
         settings.redeliver_after = self.redeliver_after.unwrap_or(settings.redeliver_after);
         settings.prefetch = self.prefetch.unwrap_or(settings.prefetch);
         settings.events_max = self.events_max.unwrap_or(settings.events_max);
-        Ok(Queue { name, settings, events: self.events.unwrap_or(true) })
+        Ok(Queue { name, settings, events: self.events.unwrap_or(Published::All) })
     }
 
     fn backend(&self, kind: Kind, environment: &Environment) -> Result<Backend, String> {
@@ -247,6 +247,15 @@ fn dispatch_by(text: &str) -> Parsed<DispatchBy> {
         "stream" => Ok(DispatchBy::Stream),
         "publish" => Ok(DispatchBy::Publish),
         _ => Err("stream or publish"),
+    }
+}
+
+fn published(text: &str) -> Parsed<Published> {
+    match text {
+        "all" | "true" => Ok(Published::All),
+        "ended" => Ok(Published::Ended),
+        "none" | "false" => Ok(Published::None),
+        _ => Err("all, ended or none"),
     }
 }
 

@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 
 use super::names::Names;
 use super::{Queue, REFUSED_PAUSE};
+use crate::config::Published;
 use crate::history::HistoryError;
 use crate::identity::Identity;
 use crate::position::PositionFile;
@@ -30,10 +31,16 @@ struct Batch {
     last: Seq,
 }
 
-pub(super) async fn publish(queue: Queue, identity: Identity, mut position: PositionFile) {
+pub(super) async fn publish(
+    queue: Queue,
+    published: Published,
+    identity: Identity,
+    mut position: PositionFile,
+) {
     let (batches, mut ready) = mpsc::channel(BATCHES_READY_MAX);
     let reader = Reader {
         queue: queue.clone(),
+        published,
         identity,
         next: position.published().next(),
         names: Names::default(),
@@ -108,6 +115,7 @@ async fn write(queue: &Queue, mut position: PositionFile, reached: Seq) -> Posit
 
 struct Reader {
     queue: Queue,
+    published: Published,
     identity: Identity,
     next: Seq,
     names: Names,
@@ -148,7 +156,9 @@ impl Reader {
             return Err(RETRY_PAUSE);
         }
         let (names, identity) = (std::mem::take(&mut self.names), self.identity.clone());
+        let published = self.published;
         let encoded = tokio::task::spawn_blocking(move || {
+            entries.retain(|entry| is_wanted(&entry.event, published));
             let messages = encode(&entries, &names, &identity);
             (messages, names)
         });
@@ -174,7 +184,7 @@ impl Reader {
 
 fn encode(entries: &[Entry], names: &Names, identity: &Identity) -> Vec<Outgoing> {
     let mut messages = Vec::with_capacity(entries.len());
-    for entry in entries.iter().filter(|entry| is_lifecycle(&entry.event)) {
+    for entry in entries {
         for event in cloud_events(identity.as_str(), entry, names.of(&entry.event)) {
             let body = serde_json::to_vec(&event).expect("an event can be written as JSON");
             let mut message = Outgoing::new(Channel::Events, body);
@@ -185,7 +195,18 @@ fn encode(entries: &[Entry], names: &Names, identity: &Identity) -> Vec<Outgoing
     messages
 }
 
-/// Heartbeats are in the journal for replays; they are no news.
-fn is_lifecycle(event: &Event) -> bool {
-    !matches!(event, Event::WorkerReported { .. })
+fn is_wanted(event: &Event, published: Published) -> bool {
+    match published {
+        // Heartbeats are in the journal for replays; they are no news.
+        Published::All => !matches!(event, Event::WorkerReported { .. }),
+        Published::Ended => matches!(
+            event,
+            Event::Completed { .. }
+                | Event::Failed { .. }
+                | Event::DeadLettered { .. }
+                | Event::Skipped { .. }
+                | Event::Cancelled { .. }
+        ),
+        Published::None => false,
+    }
 }

@@ -22,7 +22,7 @@ use bellwether_brokers::{Broker, BrokerError};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use crate::config::ServerConfig;
+use crate::config::{Published, ServerConfig};
 use crate::desk::Desk;
 use crate::identity::Identity;
 use crate::position::{PositionError, PositionFile};
@@ -82,10 +82,15 @@ impl Queues {
                 tracing,
                 stopping: stopping.clone(),
             };
-            if wanted.events {
+            if wanted.events != Published::None {
                 let path = config.data_dir.join(FOLDER).join(&wanted.name);
                 let position = PositionFile::open(&path, desk.handle.durable())?;
-                tasks.spawn(events::publish(queue.clone(), identity.clone(), position));
+                tasks.spawn(events::publish(
+                    queue.clone(),
+                    wanted.events,
+                    identity.clone(),
+                    position,
+                ));
             }
             let (told, outbound) = mpsc::channel(outbound::MESSAGES_MAX);
             tasks.spawn(outbound::run(queue.clone(), outbound));

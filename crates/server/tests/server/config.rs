@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use bellwether_core::model::Micros;
 use bellwether_server::ServerConfig;
+use bellwether_server::config::Published;
 
 fn documented() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scheduler.yaml"))
@@ -107,7 +108,7 @@ queues:
     let environment = [("ORDERS_PASSWORD".to_owned(), "secret".to_owned())];
     let config = ServerConfig::load(Some(file.path()), environment, &[])?;
     let [default, orders] = &config.queues[..] else { panic!("{:?}", config.queues) };
-    assert_eq!((default.name.as_str(), default.events), ("default", true));
+    assert_eq!((default.name.as_str(), default.events), ("default", Published::All));
     assert_eq!(default.settings.stream_prefix, "kai-job");
     assert_eq!(orders.name, "orders");
     let shown = format!("{:?}", orders.settings);

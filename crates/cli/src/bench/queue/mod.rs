@@ -21,6 +21,7 @@ use broker_server::{BrokerServer, Kind};
 use report::Row;
 use stage::Stage;
 
+pub(super) const EVENTS: [&str; 2] = ["all", "ended"];
 pub(super) const KINDS: [&str; 6] = ["redis", "rabbitmq", "nats", "zeromq", "sqlite", "all"];
 
 const ALL: [Kind; 5] = [Kind::Redis, Kind::RabbitMq, Kind::Nats, Kind::ZeroMq, Kind::Sqlite];
@@ -40,7 +41,11 @@ struct Scale {
     slots: u32,
 }
 
-pub(super) fn run(wanted: &[String], arguments: &server::Arguments) -> anyhow::Result<Verdict> {
+pub(super) fn run(
+    wanted: &[String],
+    events: &str,
+    arguments: &server::Arguments,
+) -> anyhow::Result<Verdict> {
     let all = wanted.iter().any(|name| name == "all");
     let kinds = ALL.into_iter().filter(|kind| all || wanted.iter().any(|w| w == kind.name()));
     let jobs = arguments.jobs.unwrap_or(JOBS);
@@ -57,7 +62,7 @@ pub(super) fn run(wanted: &[String], arguments: &server::Arguments) -> anyhow::R
     let parent = arguments.data_dir.clone().unwrap_or_else(|| PathBuf::from("."));
     std::fs::create_dir_all(&parent)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let rows = runtime.block_on(measure(&kinds.collect::<Vec<_>>(), scale, &parent))?;
+    let rows = runtime.block_on(measure(&kinds.collect::<Vec<_>>(), events, scale, &parent))?;
     runtime.shutdown_background();
     if arguments.json {
         output::print_json(&rows)?;
@@ -67,9 +72,14 @@ pub(super) fn run(wanted: &[String], arguments: &server::Arguments) -> anyhow::R
     Ok(Verdict::Fine)
 }
 
-async fn measure(kinds: &[Kind], scale: Scale, parent: &Path) -> anyhow::Result<Vec<Row>> {
+async fn measure(
+    kinds: &[Kind],
+    events: &str,
+    scale: Scale,
+    parent: &Path,
+) -> anyhow::Result<Vec<Row>> {
     let direct = {
-        let stage = Stage::start(parent, None, scale).await?;
+        let stage = Stage::start(parent, "", scale).await?;
         let measured = direct::measure(&stage, scale).await.context("jobs submitted directly")?;
         stage.stop().await?;
         measured
@@ -89,7 +99,10 @@ async fn measure(kinds: &[Kind], scale: Scale, parent: &Path) -> anyhow::Result<
         server.end(Signal::KILL).await?;
         // A server of its own, so that what was left behind does not count.
         let server = BrokerServer::start(*kind, parent).await?;
-        let stage = Stage::start(parent, Some(&server), scale).await?;
+        let queue = server.config();
+        let queue = queue.trim_end_matches('}');
+        let queue = format!("queue: {queue}, events: {events}}}\n");
+        let stage = Stage::start(parent, &queue, scale).await?;
         let through = through::measure(&stage, &server, scale).await;
         let through = through.with_context(|| format!("jobs through {}", kind.name()))?;
         stage.stop().await?;

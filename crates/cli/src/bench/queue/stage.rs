@@ -9,7 +9,6 @@ use bellwether_sdk::{Client, Context, Outcome, Worker};
 
 use super::super::server::child::Scheduler;
 use super::Scale;
-use super::broker_server::BrokerServer;
 use super::tally::Tally;
 
 pub(super) const TYPE: &str = "noop";
@@ -34,13 +33,12 @@ const WARM_UP_JOBS: u64 = 2_000;
 impl Stage {
     pub(super) async fn start(
         parent: &Path,
-        server: Option<&BrokerServer>,
+        config_text: &str,
         scale: Scale,
     ) -> anyhow::Result<Stage> {
         let folder = tempfile::Builder::new().prefix(".bellwether-bench-").tempdir_in(parent)?;
         let config = folder.path().join("scheduler.yaml");
-        let queue = server.map(|server| format!("queue: {}\n", server.config()));
-        std::fs::write(&config, queue.unwrap_or_default())?;
+        std::fs::write(&config, config_text)?;
         let scheduler = Scheduler::start(&folder.path().join("data"), Some(&config), &[]).await?;
         let client = Client::connect(scheduler.address()).await?;
         let warm_up = Arc::new(Tally::new("warm", WARM_UP_JOBS.min(scale.jobs)));
