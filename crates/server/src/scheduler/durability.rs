@@ -50,6 +50,9 @@ impl Loop {
     fn release(&mut self, Durable { head, entries, took }: Durable) {
         self.meters.synced(took);
         self.durable = head;
+        // Before anybody is answered: who asks next must find what this answer told. Nobody may be
+        // watching the position just now.
+        self.tell_durable.send_replace(head.seq);
         while self.in_flight.front().is_some_and(|last| *last <= head.seq) {
             self.in_flight.pop_front();
         }
@@ -57,8 +60,6 @@ impl Loop {
         self.engine.durable(head.seq);
         self.replies.release(head.seq, &mut self.outbox);
         self.carry_out_effects();
-        // Nobody may be watching the position just now.
-        self.tell_durable.send_replace(head.seq);
         let entries = Arc::new(entries);
         if let Some(telemetry) = &mut self.telemetry {
             telemetry.push(&entries);
