@@ -41,6 +41,11 @@ impl Tally {
         format!("{}-{number}", self.name)
     }
 
+    /// What the ids of all its jobs begin with.
+    pub(super) fn prefix(&self) -> String {
+        format!("{}-", self.name)
+    }
+
     fn number(&self, id: &str) -> Option<usize> {
         id.strip_prefix(self.name)?.strip_prefix('-')?.parse().ok()
     }

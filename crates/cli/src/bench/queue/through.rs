@@ -35,12 +35,9 @@ pub(super) async fn measure(
     let producer = bellwether_brokers::open(server.settings(Side::Outside))?;
     let mut listener =
         Listener { broker: bellwether_brokers::open(server.settings(Side::Outside))? };
-    let (published, heard) = tokio::join!(
-        publish(producer.as_ref(), &stage.warm_up),
-        listener.completed(&stage.warm_up)
-    );
-    published?;
-    heard?;
+    // Not until its events have come: who only begins to listen may have missed the first.
+    publish(producer.as_ref(), &stage.warm_up).await?;
+    stage.warm_up.all_confirmed().await?;
     let begun = Instant::now();
     let (published, heard) =
         tokio::join!(publish(producer.as_ref(), &stage.fast), listener.completed(&stage.fast));
@@ -99,6 +96,7 @@ struct Listener {
 impl Listener {
     /// Reads until every job of the tally is said to be completed.
     async fn completed(&mut self, tally: &Tally) -> anyhow::Result<()> {
+        let of_these = format!("\"subject\":\"{}", tally.prefix());
         let mut completed = 0;
         while completed < tally.jobs() {
             let next = self.broker.receive(&Channel::Events, BATCH);
@@ -107,7 +105,8 @@ impl Listener {
                     format!("events of {completed} of {} jobs have come", tally.jobs())
                 })??;
             // A look at the bytes: reading JSON is not what is measured.
-            let said = |body: &[u8]| body.windows(COMPLETED.len()).any(|part| part == COMPLETED);
+            let has = |body: &[u8], word: &[u8]| body.windows(word.len()).any(|part| part == word);
+            let said = |body: &[u8]| has(body, COMPLETED) && has(body, of_these.as_bytes());
             completed += deliveries.iter().filter(|delivery| said(&delivery.body)).count() as u64;
             let done = deliveries.into_iter().map(|delivery| Settlement::Done(delivery.receipt));
             self.broker.settle(done.collect()).await?;
