@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "BACKEND", value_delimiter = ',', value_parser = queue::KINDS)]
     queue: Vec<String>,
     /// With --queue: the events that are published to it, all of them or only how jobs ended
-    #[arg(long, default_value = "ended", value_parser = queue::EVENTS, requires = "queue")]
+    #[arg(long, default_value = "all", value_parser = queue::EVENTS, requires = "queue")]
     events: String,
     #[command(flatten)]
     server: server::Arguments,

@@ -1,4 +1,5 @@
-//! Explanations as JSON: the one rendering, of the command line and of REST alike.
+//! Explanations as JSON, as the command line prints them. REST renders the same messages with types
+//! of its own, because its document is derived from them.
 //!
 //! Times are as 2027-01-31T08:00:00.5Z and null if they have not come; spans are milliseconds;
 //! scores and shares are from 0 to 1.
