@@ -6,6 +6,7 @@ mod fixture;
 mod http;
 mod life;
 mod looking;
+mod papers;
 mod refusing;
 mod rest;
 mod security;

@@ -1,9 +1,8 @@
 //! Loopback by default, TLS and tokens elsewhere, roles everywhere.
 
 use anyhow::Result;
-use bellwether_server::config::TlsFiles;
 use bellwether_server::security::access::access;
-use bellwether_server::security::tokens::{Role, issue};
+use bellwether_server::security::tokens::Role;
 use bellwether_server::{Server, ServerConfig};
 use bellwether_wire::v1;
 use bellwether_wire::v1::scheduler_client::SchedulerClient;
@@ -12,6 +11,7 @@ use tonic::transport::{Certificate, ClientTlsConfig, Endpoint};
 use tonic::{Code, Request, Status};
 
 use crate::fixture::{job, single};
+use crate::papers::{Papers, papers};
 
 struct Secured {
     server: Server,
@@ -21,30 +21,9 @@ struct Secured {
 }
 
 async fn secured() -> Result<Secured> {
-    let folder = tempfile::tempdir()?;
-    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()])?;
-    let (certificate, key) = (folder.path().join("cert.pem"), folder.path().join("key.pem"));
-    std::fs::write(&certificate, made.cert.pem())?;
-    std::fs::write(&key, made.signing_key.serialize_pem())?;
-    let mut tokens = Vec::new();
-    let mut lines = String::new();
-    for role in Role::ALL {
-        let (token, line) = issue(role.as_str(), &[role])?;
-        tokens.push((role, token));
-        lines += &format!("{line}\n");
-    }
-    let tokens_file = folder.path().join("tokens");
-    std::fs::write(&tokens_file, lines)?;
-    let server = Server::start(ServerConfig {
-        data_dir: folder.path().join("data"),
-        grpc: "0.0.0.0:0".parse()?,
-        http: "127.0.0.1:0".parse()?,
-        tls: Some(TlsFiles { certificate, key }),
-        tokens: Some(tokens_file),
-        ..ServerConfig::default()
-    })
-    .await?;
-    Ok(Secured { server, certificate: made.cert.pem(), tokens, _folder: folder })
+    let Papers { certificate, tokens, config, folder } = papers()?;
+    let server = Server::start(ServerConfig { grpc: "0.0.0.0:0".parse()?, ..config }).await?;
+    Ok(Secured { server, certificate, tokens, _folder: folder })
 }
 
 impl Secured {

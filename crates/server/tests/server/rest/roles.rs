@@ -5,9 +5,8 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, StatusCode};
-use bellwether_server::config::TlsFiles;
 use bellwether_server::security::access::{self, Access};
-use bellwether_server::security::tokens::{Role, issue};
+use bellwether_server::security::tokens::Role;
 use bellwether_server::{Server, ServerConfig};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
@@ -17,6 +16,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
 use super::client::request;
+use crate::papers::{Papers, papers};
 
 struct Secured {
     server: Server,
@@ -26,36 +26,15 @@ struct Secured {
 }
 
 async fn secured() -> Result<Secured> {
-    let folder = tempfile::tempdir()?;
-    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()])?;
-    let (certificate, key) = (folder.path().join("cert.pem"), folder.path().join("key.pem"));
-    std::fs::write(&certificate, made.cert.pem())?;
-    std::fs::write(&key, made.signing_key.serialize_pem())?;
-    let mut tokens = Vec::new();
-    let mut lines = String::new();
-    for role in Role::ALL {
-        let (token, line) = issue(role.as_str(), &[role])?;
-        tokens.push((role, token));
-        lines += &format!("{line}\n");
-    }
-    let tokens_file = folder.path().join("tokens");
-    std::fs::write(&tokens_file, lines)?;
+    let Papers { certificate, tokens, config, folder } = papers()?;
     let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_slice(made.cert.pem().as_bytes())?)?;
+    roots.add(CertificateDer::from_pem_slice(certificate.as_bytes())?)?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let client = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .with_root_certificates(roots)
         .with_no_client_auth();
-    let server = Server::start(ServerConfig {
-        data_dir: folder.path().join("data"),
-        grpc: "127.0.0.1:0".parse()?,
-        http: "0.0.0.0:0".parse()?,
-        tls: Some(TlsFiles { certificate, key }),
-        tokens: Some(tokens_file),
-        ..ServerConfig::default()
-    })
-    .await?;
+    let server = Server::start(ServerConfig { http: "0.0.0.0:0".parse()?, ..config }).await?;
     Ok(Secured { server, tls: TlsConnector::from(Arc::new(client)), tokens, _folder: folder })
 }
 
