@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::exit::Verdict;
-use crate::{logging, output};
+use crate::{logging, memory, output};
 
 /// Run the scheduler. On SIGTERM or SIGINT it saves its state and ends; workers go on with what
 /// they run and come back.
@@ -43,7 +43,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     end_with_the_first_panic();
     let config = configuration(&arguments)?;
     logging::start(&config.log)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    memory::in_small_pages();
+    let runtime = crate::runtime::start()?;
     runtime.block_on(serve(&arguments, config))
 }
 

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 
 use crate::exit::Verdict;
+use crate::memory;
 
 mod core;
 mod core_run;
@@ -36,6 +37,7 @@ enum Command {
 }
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
+    memory::in_small_pages();
     match arguments.command {
         Some(Command::Core(arguments)) => core::run(arguments),
         Some(Command::Sinks(arguments)) => sinks::run(arguments),

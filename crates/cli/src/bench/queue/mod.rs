@@ -61,7 +61,7 @@ pub(super) fn run(
     );
     let parent = arguments.data_dir.clone().unwrap_or_else(|| PathBuf::from("."));
     std::fs::create_dir_all(&parent)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = crate::runtime::start()?;
     let rows = runtime.block_on(measure(&kinds.collect::<Vec<_>>(), events, scale, &parent))?;
     runtime.shutdown_background();
     if arguments.json {

@@ -65,7 +65,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = crate::runtime::start()?;
     let report = runtime.block_on(measure(&arguments))?;
     // Connections that are still open have nothing left to say.
     runtime.shutdown_background();
