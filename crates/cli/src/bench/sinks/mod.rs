@@ -42,8 +42,8 @@ pub(super) struct Arguments {
     /// Slots of each worker
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     slots: u32,
-    /// ClickHouse's HTTP interface; without it one is started, at the lowest priority because it
-    /// would not share the scheduler's machine
+    /// ClickHouse's HTTP interface; without it one is started, in memory and only when nothing else
+    /// runs, because it would not share the scheduler's machine
     #[arg(long, value_name = "URL")]
     clickhouse: Option<String>,
     /// Followers of all events, besides the one that takes nothing
@@ -58,7 +58,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = crate::runtime::start()?;
     let report = runtime.block_on(measure(&arguments))?;
     runtime.shutdown_background();
     if arguments.json {
@@ -78,7 +78,7 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
         .with_context(|| format!("failed to make a folder in {}", parent.display()))?;
     let clickhouse = match &arguments.clickhouse {
         Some(url) => ClickHouse::Running(url.clone()),
-        None => ClickHouse::start(&folder.path().join("clickhouse")).await?,
+        None => ClickHouse::start(folder.path()).await?,
     };
     // Those who look on would not share the machine, so here they go last.
     let elsewhere = elsewhere()?;
