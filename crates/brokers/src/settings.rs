@@ -27,7 +27,7 @@ pub struct Settings {
     pub prefetch: usize,
     /// How long the server may take for an answer before the connection counts as lost.
     pub timeout: Duration,
-    /// How many lifecycle events the broker keeps, about; older ones are dropped.
+    /// How many messages with lifecycle events the broker keeps, about; older ones are dropped.
     pub events_max: u64,
     /// Which side of the channels this is. It matters only to ZeroMQ, where one side binds.
     pub side: Side,
@@ -46,7 +46,7 @@ impl Settings {
             redeliver_after: Duration::from_secs(30),
             prefetch: 1024,
             timeout: Duration::from_secs(10),
-            events_max: 1_000_000,
+            events_max: 20_000,
             side: Side::Scheduler,
         }
     }

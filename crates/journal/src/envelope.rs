@@ -7,6 +7,9 @@ use crate::chain::Chain;
 use crate::codec::decode::Record;
 use crate::codec::encode;
 
+/// Enough for most payloads.
+const BUFFER_BYTES: usize = 512;
+
 /// The names that an event's numbers stand for; whoever exports knows them from the state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Place {
@@ -38,25 +41,29 @@ pub fn envelopes<'a>(
     record: &'a Record,
     mut place: impl FnMut(JobNo) -> Place + 'a,
 ) -> impl Iterator<Item = Envelope<'a>> {
-    let mut buffer = Vec::new();
     record.entries.iter().map(move |entry| {
-        let Place { run, node } = entry.event.job().map(&mut place).unwrap_or_default();
-        buffer.clear();
-        encode::payload(&mut buffer, &entry.event);
-        Envelope {
-            event_id: entry.seq,
-            run,
-            node,
-            parent: entry.parent,
-            at: entry.at,
-            kind: entry.event.name(),
-            payload: &entry.event,
-            payload_hash: blake3::hash(&buffer).into(),
-            prior_hash: record.prior,
-            post_hash: record.chain,
-            error: error(entry),
-        }
+        envelope(record, entry, entry.event.job().map(&mut place).unwrap_or_default())
     })
+}
+
+/// The envelope of one of a record's entries.
+pub fn envelope<'a>(record: &'a Record, entry: &'a Entry, place: Place) -> Envelope<'a> {
+    let Place { run, node } = place;
+    let mut buffer = Vec::with_capacity(BUFFER_BYTES);
+    encode::payload(&mut buffer, &entry.event);
+    Envelope {
+        event_id: entry.seq,
+        run,
+        node,
+        parent: entry.parent,
+        at: entry.at,
+        kind: entry.event.name(),
+        payload: &entry.event,
+        payload_hash: blake3::hash(&buffer).into(),
+        prior_hash: record.prior,
+        post_hash: record.chain,
+        error: error(entry),
+    }
 }
 
 fn error(entry: &Entry) -> Option<&str> {

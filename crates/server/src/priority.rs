@@ -1,11 +1,17 @@
 //! Who goes first when processors are short.
 
+use std::time::Duration;
+
 use tokio::runtime::{Handle, Runtime};
 
 /// How far the registry stands back; not further, because readers wait for it.
 const NICE: i32 = 10;
 /// How far those stand back whom nobody waits for: metrics, sinks, followers of events.
 const NICE_ONLOOKER: i32 = 15;
+/// How long those who look on let news gather, so that the loop need not wake them for each.
+const GATHER: Duration = Duration::from_millis(20);
+/// Long enough for whoever waits for the processor to have it.
+const BREATH: Duration = Duration::from_micros(50);
 /// Reads of files at a time.
 const BLOCKING_THREADS_MAX: usize = 4;
 
@@ -48,6 +54,18 @@ pub(crate) fn give_way() {
 /// The same for those whom nobody waits for.
 pub(crate) fn stand_back() {
     lower(NICE_ONLOOKER);
+}
+
+/// Lets news gather. Whoever cannot wait for that unparks the thread.
+pub(crate) fn gather() {
+    std::thread::park_timeout(GATHER);
+}
+
+/// Leaves the processor to others for a moment in the middle of long work: a thread that runs is not
+/// interrupted for several milliseconds by one that wakes, however low its priority. To yield is not
+/// the same: that gives up a share of the processor which a busy machine does not give back.
+pub(crate) fn breathe() {
+    std::thread::sleep(BREATH);
 }
 
 fn lower(nice: i32) {

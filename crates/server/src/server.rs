@@ -293,6 +293,7 @@ fn start_loop(
         durable,
         feed,
         followers: history.followers(),
+        tail: history.tail(),
         telemetry,
         space: SpaceProbe::new(&config.data_dir),
     };

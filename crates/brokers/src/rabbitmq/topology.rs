@@ -13,8 +13,8 @@ use crate::settings::QueueKind;
 /// Offers to a worker that does not come back have long expired by then.
 const DISPATCH_EXPIRES_MILLIS: i64 = 24 * 3600 * 1000;
 
-/// About the size of an event, since streams are bounded by bytes.
-const EVENT_BYTES: u64 = 512;
+/// About the size of a message of events on a busy day, since streams are bounded by bytes.
+const EVENTS_BYTES: u64 = 32 << 10;
 
 /// Makes sure that the queue of a channel exists, and gives its name.
 pub(super) async fn make(
@@ -92,7 +92,7 @@ fn arguments(names: &Names, channel: &Channel, letters: &str) -> FieldTable {
     let quorum = names.queues == QueueKind::Quorum;
     match channel {
         Channel::Events => {
-            let bytes = names.events_max.saturating_mul(EVENT_BYTES);
+            let bytes = names.events_max.saturating_mul(EVENTS_BYTES);
             arguments.insert("x-queue-type".into(), text("stream"));
             arguments.insert(
                 "x-max-length-bytes".into(),

@@ -3,11 +3,11 @@
 use bellwether_core::model::{Seq, Timestamp};
 use bellwether_sdk::v1;
 use bellwether_wire::event::entry_from_wire;
-use bellwether_wire::json::event_to_json;
+use bellwether_wire::json::{event_to_json, hex};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::job_json::{hex, time, time_text};
+use super::job_json::{time, time_text};
 use super::{Connect, block_on};
 use crate::exit::Verdict;
 use crate::output;

@@ -2,6 +2,7 @@
 
 use bellwether_sdk::v1;
 use bellwether_wire::job::job_spec_from_wire;
+use bellwether_wire::json::hex;
 use bellwether_wire::json::job::{job_spec_to_json, payload_to_json};
 use serde_json::{Map, Value, json};
 
@@ -88,8 +89,4 @@ pub(super) fn time_text(micros: u64) -> Option<String> {
 
 fn optional(text: &str) -> Value {
     if text.is_empty() { Value::Null } else { json!(text) }
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

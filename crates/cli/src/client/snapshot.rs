@@ -5,11 +5,11 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use bellwether_wire::json::hex;
 use clap::Args;
 use prost::Message as _;
 use serde_json::json;
 
-use super::job_json::hex;
 use super::{Connect, block_on};
 use crate::exit::Verdict;
 use crate::output;

@@ -1,10 +1,11 @@
 //! `bellwether status`.
 
 use bellwether_sdk::v1;
+use bellwether_wire::json::hex;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::job_json::{hex, time};
+use super::job_json::time;
 use super::{Connect, block_on, names};
 use crate::exit::Verdict;
 use crate::output;

@@ -100,12 +100,15 @@ impl Listener {
     }
 
     fn take(&mut self, letter: &Letter) -> Result<()> {
-        let event: Value = serde_json::from_slice(&letter.body)?;
-        ensure!(event["specversion"] == "1.0", "{event}");
-        let source = event["source"].as_str().context("a source")?;
-        let id = event["id"].as_str().context("an id")?;
-        if self.seen.insert(format!("{source} {id}")) {
-            self.events.push(event);
+        let events: Vec<Value> = serde_json::from_slice(&letter.body)?;
+        ensure!(!events.is_empty(), "a message without events");
+        for event in events {
+            ensure!(event["specversion"] == "1.0", "{event}");
+            let source = event["source"].as_str().context("a source")?;
+            let id = event["id"].as_str().context("an id")?;
+            if self.seen.insert(format!("{source} {id}")) {
+                self.events.push(event);
+            }
         }
         Ok(())
     }

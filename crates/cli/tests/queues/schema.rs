@@ -71,5 +71,5 @@ async fn what_is_published_follows_the_schema() -> Result<()> {
     let job = json!({"id": "one", "type": "count", "payload": {"n": 1}, "tags": ["x"]});
     broker.publish(vec![message("m", &job)]).await?;
     listener.until("job_completed", 1).await?;
-    follows_the_schema(&json!({ "submission": [job], "event": listener.events }))
+    follows_the_schema(&json!({ "submission": [job], "events": [listener.events] }))
 }

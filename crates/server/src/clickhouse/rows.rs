@@ -1,10 +1,10 @@
 //! What is seen, as rows.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use bellwether_core::Decision;
 use bellwether_core::model::{Name, Seq, Timestamp, WorkerNo};
+use bellwether_wire::json::hex;
 
 use super::cursor::Cursor;
 use super::names::reason_name;
@@ -157,12 +157,4 @@ impl Rows {
 
 fn seconds(at: Timestamp) -> u32 {
     u32::try_from(at.0 / 1_000_000).unwrap_or(u32::MAX)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        write!(text, "{byte:02x}").expect("writing to a string does not fail");
-    }
-    text
 }

@@ -4,7 +4,7 @@ use bellwether_core::Rejection;
 use bellwether_wire::rejection::rejection_to_wire;
 use bellwether_wire::{Malformed, v1};
 
-use crate::history::HistoryError;
+use crate::history::{CursorError, HistoryError};
 use crate::registry::LookupError;
 use crate::scheduler::Unavailable;
 
@@ -27,6 +27,15 @@ pub(crate) enum Unanswered {
 impl From<Malformed> for Unanswered {
     fn from(why: Malformed) -> Unanswered {
         Unanswered::Refused(Refused::Malformed(why))
+    }
+}
+
+impl From<CursorError> for Unanswered {
+    fn from(why: CursorError) -> Unanswered {
+        match why {
+            CursorError::Read(why) => why.into(),
+            CursorError::Names(why) => why.into(),
+        }
     }
 }
 

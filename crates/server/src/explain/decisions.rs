@@ -96,11 +96,12 @@ impl Desk {
             read => (read?, start),
         };
         let mut found = Vec::new();
-        for entry in records.into_iter().flat_map(|record| record.entries) {
+        for entry in records.iter().flat_map(|record| &record.entries) {
             let (seq, at) = (entry.seq, entry.at.0);
-            if let Event::Assigned { job, worker, hedge, decision } = entry.event
+            if let Event::Assigned { job, worker, hedge, decision } = &entry.event
                 && (start..=end).contains(&seq)
             {
+                let (job, hedge, decision) = (*job, *hedge, decision.clone());
                 found.push(Found { seq, at, job, worker: worker.0, hedge, decision });
             }
         }

@@ -13,7 +13,8 @@ use tonic::{Request, Response, Status, Streaming};
 
 use super::status::{malformed, unanswered, unavailable};
 use super::{submit, wait};
-use crate::desk::{Configured, Desk, EventsWanted, Refused, Seen, Unanswered, worker_views};
+use crate::desk::{Configured, Desk, EventsWanted, Refused, Unanswered, worker_views};
+use crate::history::Seen;
 use crate::trace::context;
 
 const SNAPSHOT_CHUNK_BYTES: usize = 1 << 20;
@@ -166,20 +167,17 @@ impl Scheduler for SchedulerService {
         request: Request<v1::WatchEventsRequest>,
     ) -> Result<Response<Self::WatchEventsStream>, Status> {
         let v1::WatchEventsRequest { from, kinds, job_id, run_id } = request.into_inner();
-        let events = self.desk.events(EventsWanted {
+        let wanted = EventsWanted {
             from: (from > 0).then_some(Seq(from)),
             kinds,
             job: (!job_id.is_empty()).then_some(job_id),
             run: (!run_id.is_empty()).then_some(run_id),
             follow: true,
+        };
+        let events = self.desk.events(wanted, |seen| v1::WatchEventsResponse {
+            events: seen.iter().map(Seen::to_wire).collect(),
         });
-        let events = ReceiverStream::new(events).map(|batch| match batch {
-            Ok(seen) => {
-                let events = seen.into_iter().map(Seen::into_wire).collect();
-                Ok(v1::WatchEventsResponse { events })
-            }
-            Err(why) => Err(unanswered(why)),
-        });
+        let events = ReceiverStream::new(events).map(|answer| answer.map_err(unanswered));
         Ok(Response::new(Box::pin(events)))
     }
 

@@ -4,21 +4,23 @@
 use std::time::{Duration, Instant};
 
 use bellwether_brokers::{BrokerError, Channel, MessageId, Outgoing};
+use bellwether_core::Event;
 use bellwether_core::model::Seq;
-use bellwether_core::{Entry, Event};
 use bellwether_journal::ReadError;
-use bellwether_wire::json::cloud_events;
+use bellwether_wire::json::{CloudEvent, cloud_events};
 use tokio::sync::mpsc;
 
-use super::names::Names;
 use super::{Queue, REFUSED_PAUSE};
 use crate::config::Published;
-use crate::history::HistoryError;
+use crate::history::{Cursor, CursorError, HistoryError, Seen};
 use crate::identity::Identity;
 use crate::position::PositionFile;
 
-/// Entries that are read and published together, about.
-const BATCH_ENTRIES: usize = 2_000;
+/// Events that are published together at most.
+const BATCH_EVENTS_MAX: u64 = 2_000;
+/// Events in one message at most, and bytes at which it is full.
+const MESSAGE_EVENTS_MAX: usize = 100;
+const MESSAGE_BYTES: usize = 64 << 10;
 /// Batches that are ready while one is being published.
 const BATCHES_READY_MAX: usize = 2;
 /// How often the position is written while much happens.
@@ -38,13 +40,8 @@ pub(super) async fn publish(
     mut position: PositionFile,
 ) {
     let (batches, mut ready) = mpsc::channel(BATCHES_READY_MAX);
-    let reader = Reader {
-        queue: queue.clone(),
-        published,
-        identity,
-        next: position.published().next(),
-        names: Names::default(),
-    };
+    let cursor = queue.desk.history.cursor(&queue.desk.registry, position.published().next());
+    let reader = Reader { queue: queue.clone(), published, identity, cursor };
     tokio::spawn(reader.read(batches));
     let follower = queue.desk.history.follow(position.published());
     // Not written after every batch: its sync would cost the journal one.
@@ -117,8 +114,7 @@ struct Reader {
     queue: Queue,
     published: Published,
     identity: Identity,
-    next: Seq,
-    names: Names,
+    cursor: Cursor,
 }
 
 impl Reader {
@@ -126,7 +122,7 @@ impl Reader {
     async fn read(mut self, batches: mpsc::Sender<Batch>) {
         let mut durable = self.queue.desk.handle.watch_durable();
         loop {
-            let next = self.next;
+            let next = self.cursor.next();
             let ended = durable.wait_for(|seq| *seq >= next).await.is_err();
             if ended && self.queue.desk.handle.durable() < next {
                 return;
@@ -140,41 +136,33 @@ impl Reader {
     }
 
     async fn batch(&mut self) -> Result<Batch, Duration> {
-        let desk = &self.queue.desk;
-        let durable = desk.handle.durable();
-        let records = match desk.history.read(self.next, BATCH_ENTRIES).await {
-            Ok(records) => records,
-            Err(error) => return Err(self.unread(&error)),
+        let durable = self.queue.desk.handle.durable();
+        let events = match self.cursor.read(durable, BATCH_EVENTS_MAX).await {
+            Ok(events) => events,
+            Err(CursorError::Read(error)) => return Err(self.unread(&error)),
+            Err(CursorError::Names(error)) => {
+                tracing::debug!(queue = %self.queue.name, %error, "events wait for names");
+                return Err(RETRY_PAUSE);
+            }
         };
-        let mut entries: Vec<Entry> =
-            records.into_iter().flat_map(|record| record.entries).collect();
-        // A journal may know of more than has been announced.
-        entries.retain(|entry| entry.seq <= durable);
-        let Some(last) = entries.last().map(|entry| entry.seq) else { return Err(RETRY_PAUSE) };
-        if let Err(error) = self.names.learn(&entries, &desk.registry).await {
-            tracing::debug!(queue = %self.queue.name, %error, "events wait for names");
+        let Some(last) = events.last().map(|seen| seen.entry().seq) else {
             return Err(RETRY_PAUSE);
-        }
-        let (names, identity) = (std::mem::take(&mut self.names), self.identity.clone());
-        let published = self.published;
+        };
+        let (identity, published) = (self.identity.clone(), self.published);
         let encoded = tokio::task::spawn_blocking(move || {
-            entries.retain(|entry| is_wanted(&entry.event, published));
-            let messages = encode(&entries, &names, &identity);
-            (messages, names)
+            let wanted = events.iter().filter(|seen| is_wanted(&seen.entry().event, published));
+            encode(wanted, &identity)
         });
-        let (messages, names) = encoded.await.expect("writing JSON does not panic");
-        self.names = names;
-        self.names.forget_old();
-        self.next = last.next();
+        let messages = encoded.await.expect("writing JSON does not panic");
         Ok(Batch { messages, last })
     }
 
     /// How long to wait before reading is tried again.
     fn unread(&mut self, error: &HistoryError) -> Duration {
         if let HistoryError::Read(ReadError::Truncated { first }) = error {
-            let (queue, from) = (&self.queue.name, self.next);
+            let (queue, from) = (&self.queue.name, self.cursor.next());
             tracing::error!(%queue, %from, to = %first, "events were truncated before they could be published");
-            self.next = *first;
+            self.cursor.skip_to(*first);
             return Duration::ZERO;
         }
         tracing::error!(queue = %self.queue.name, %error, "events can't be read");
@@ -182,17 +170,54 @@ impl Reader {
     }
 }
 
-fn encode(entries: &[Entry], names: &Names, identity: &Identity) -> Vec<Outgoing> {
-    let mut messages = Vec::with_capacity(entries.len());
-    for entry in entries {
-        for event in cloud_events(identity.as_str(), entry, names.of(&entry.event)) {
-            let body = serde_json::to_vec(&event).expect("an event can be written as JSON");
-            let mut message = Outgoing::new(Channel::Events, body);
-            message.id = Some(MessageId::new(event.id));
-            messages.push(message);
+/// Messages of several events each, in the JSON batch format of CloudEvents: to hand over a message
+/// costs a broker far more than a few more bytes in it.
+fn encode<'a>(events: impl Iterator<Item = &'a Seen>, identity: &Identity) -> Vec<Outgoing> {
+    let mut messages = Vec::new();
+    let mut draft = Draft::default();
+    for seen in events {
+        for event in cloud_events(identity.as_str(), seen.entry(), seen.names()) {
+            draft.add(event);
+            if draft.is_full() {
+                messages.extend(std::mem::take(&mut draft).finish());
+            }
         }
     }
+    messages.extend(draft.finish());
     messages
+}
+
+/// A message that is being written.
+#[derive(Debug, Default)]
+struct Draft {
+    body: Vec<u8>,
+    events: usize,
+    /// Of the first event and of the last.
+    ids: Option<(String, String)>,
+}
+
+impl Draft {
+    fn add(&mut self, event: CloudEvent<'_>) {
+        self.body.push(if self.events == 0 { b'[' } else { b',' });
+        self.events += 1;
+        serde_json::to_writer(&mut self.body, &event).expect("an event can be written as JSON");
+        match &mut self.ids {
+            Some((_, last)) => *last = event.id,
+            None => self.ids = Some((event.id.clone(), event.id)),
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.events >= MESSAGE_EVENTS_MAX || self.body.len() >= MESSAGE_BYTES
+    }
+
+    fn finish(mut self) -> Option<Outgoing> {
+        let (first, last) = self.ids?;
+        self.body.push(b']');
+        let mut message = Outgoing::new(Channel::Events, self.body);
+        message.id = Some(MessageId::new(format!("{first}-{last}")));
+        Some(message)
+    }
 }
 
 fn is_wanted(event: &Event, published: Published) -> bool {

@@ -10,7 +10,6 @@
 mod events;
 mod identity;
 mod jobs;
-mod names;
 mod outbound;
 mod speaker;
 mod workers;

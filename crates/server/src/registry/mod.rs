@@ -15,9 +15,8 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bellwether_core::Entry;
 use bellwether_core::model::{JobId, JobNo, Seq, Settlement};
-use bellwether_journal::{Head, Reader};
+use bellwether_journal::{Head, Reader, Record};
 use bellwether_wire::v1;
 use rusqlite::Connection;
 use tokio::sync::watch;
@@ -60,6 +59,7 @@ pub(crate) enum LookupError {
 pub(crate) struct Registry {
     path: Arc<Path>,
     news: Sender<News>,
+    projector: std::thread::Thread,
     written: watch::Receiver<Seq>,
     // Held only to take a connection or put one back.
     readers: Arc<Mutex<Vec<Connection>>>,
@@ -108,24 +108,31 @@ pub(crate) fn start(
         projector.run();
     })?;
     let readers = Arc::default();
-    let registry =
-        Registry { path: path.into(), news: news.clone(), written: reached.clone(), readers };
+    let registry = Registry {
+        path: path.into(),
+        news: news.clone(),
+        projector: thread.thread().clone(),
+        written: reached.clone(),
+        readers,
+    };
     Ok((registry, Feed { news, queued, written: reached, thread, behind: false }))
 }
 
 impl Feed {
-    /// Never waits: if the registry is behind, it reads the journal itself.
-    pub(crate) fn push(&mut self, entries: Arc<Vec<Entry>>) {
+    /// Never waits: if the registry is behind, it reads the journal itself. What is forgotten is
+    /// freed on its thread.
+    pub(crate) fn push(&mut self, record: Arc<Record>, forgotten: Vec<Arc<Record>>) {
         let queued = self.queued.load(Ordering::Relaxed);
-        if queued > 0 && queued + entries.len() > ENTRIES_QUEUED_MAX {
+        let entries = record.entries.len();
+        if queued > 0 && queued + entries > ENTRIES_QUEUED_MAX {
             if !std::mem::replace(&mut self.behind, true) {
                 self.send(News::Behind);
             }
             return;
         }
         self.behind = false;
-        self.queued.fetch_add(entries.len(), Ordering::Relaxed);
-        self.send(News::Entries(entries));
+        self.queued.fetch_add(entries, Ordering::Relaxed);
+        self.send(News::Durable { record, forgotten });
     }
 
     /// How far the registry has written; the journal must keep what lies behind.
@@ -140,6 +147,7 @@ impl Feed {
     /// Writes what there is.
     pub(crate) fn close(self) {
         self.send(News::Close);
+        self.thread.thread().unpark();
         if self.thread.join().is_err() {
             tracing::error!("the registry's thread panicked; it is made anew at the next start");
         }
@@ -168,6 +176,7 @@ impl Registry {
             return Ok(());
         }
         self.news.send(News::Wanted(position)).map_err(|_| LookupError::Stopped)?;
+        self.projector.unpark();
         let reached = written.wait_for(|seq| *seq >= position);
         match tokio::time::timeout(patience, reached).await {
             Ok(Ok(_)) => Ok(()),

@@ -10,13 +10,35 @@ use rustc_hash::FxHashMap;
 use super::row::{Fresh, Row};
 use super::store::{self, Position};
 use crate::desk::state_to_wire;
+use crate::priority;
 
 /// Jobs that nothing has happened to, kept in memory until they are written: a hundred bytes each.
 const FRESH_MAX: usize = 300_000;
 /// Other rows in memory.
 const ROWS_MAX: usize = 50_000;
+/// Rows that are written in one go when there is time: about a tenth of a millisecond.
+const ROWS_AT_A_TIME: usize = 4;
+/// With more to write than this there is no time.
+const GENTLE_ROWS_MAX: usize = 5_000;
 /// Attempts of one job that are kept; a job that is retried by hand for ever must not grow for ever.
 const ATTEMPTS_MAX: usize = 100;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// Somebody waits for it.
+    Quick,
+    /// Others go first, if there is little to write.
+    Gentle,
+}
+
+impl Pace {
+    fn after(self, index: usize, rows: usize) {
+        let in_between = index % ROWS_AT_A_TIME == ROWS_AT_A_TIME - 1;
+        if self == Pace::Gentle && rows <= GENTLE_ROWS_MAX && in_between {
+            priority::breathe();
+        }
+    }
+}
 
 /// Most jobs end soon. One that does is written once, when it has ended; the others are written when
 /// somebody asks, when memory demands it, and every few seconds.
@@ -248,8 +270,9 @@ impl Projection {
         self.ended.dedup();
         let has_ended = |no: &JobNo| self.rows.get(no).is_some_and(|row| row.has_ended());
         self.ended.retain(has_ended);
-        for no in &self.ended {
+        for (index, no) in self.ended.iter().enumerate() {
             store::save(&transaction, *no, &self.rows[no])?;
+            Pace::Gentle.after(index, self.ended.len());
         }
         self.retention.apply(&transaction)?;
         let position = Position { complete: self.stored.complete, reached: self.position };
@@ -263,7 +286,7 @@ impl Projection {
     }
 
     /// Writes everything that has changed.
-    pub(super) fn flush(&mut self) -> rusqlite::Result<()> {
+    pub(super) fn flush(&mut self, pace: Pace) -> rusqlite::Result<()> {
         let transaction = self.connection.unchecked_transaction()?;
         for no in &self.new_workers {
             store::save_worker(&transaction, *no, &self.workers[no])?;
@@ -271,13 +294,15 @@ impl Projection {
         // In order, because that is how the file likes it best.
         let mut fresh: Vec<_> = self.fresh.iter().collect();
         fresh.sort_unstable_by_key(|(no, _)| **no);
-        for (no, fresh) in fresh {
-            store::save(&transaction, *no, &Row::of(*no, fresh))?;
+        for (index, (no, fresh)) in fresh.iter().enumerate() {
+            store::save(&transaction, **no, &Row::of(**no, fresh))?;
+            pace.after(index, self.fresh.len());
         }
         let mut changed: Vec<_> = self.rows.iter().filter(|(_, row)| row.changed).collect();
         changed.sort_unstable_by_key(|(no, _)| **no);
-        for (no, row) in changed {
+        for (index, (no, row)) in changed.into_iter().enumerate() {
             store::save(&transaction, *no, row)?;
+            pace.after(index, self.rows.len());
         }
         self.retention.apply(&transaction)?;
         let position = Position { complete: self.position, reached: self.position };
@@ -329,6 +354,6 @@ impl Projection {
             self.rows.insert(no, Box::new(row));
         }
         self.position = state.seq();
-        self.flush()
+        self.flush(Pace::Quick)
     }
 }

@@ -6,7 +6,7 @@ use bellwether_core::model::{JobNo, JobSpec, Seq, WorkerNo};
 use bellwether_wire::job::job_spec_to_wire;
 use bellwether_wire::v1;
 use prost::Message as _;
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 use rustc_hash::FxHashMap;
 
 use super::row::Row;
@@ -114,10 +114,10 @@ fn insert(connection: &Connection, number: i64, row: &Row, spec: &JobSpec) -> ru
             .prepare_cached("INSERT OR IGNORE INTO tags VALUES (?1, ?2)")?
             .execute(params![tag.as_str(), number])?;
     }
-    let insert = "INSERT OR REPLACE INTO jobs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
-    connection
-        .prepare_cached(insert)?
-        .execute(params![
+    let body = job.encode_to_vec();
+    let insert = || {
+        let sql = "INSERT INTO jobs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+        connection.prepare_cached(sql)?.execute(params![
             number,
             spec.id.as_str(),
             spec.kind().as_str(),
@@ -126,10 +126,19 @@ fn insert(connection: &Connection, number: i64, row: &Row, spec: &JobSpec) -> ru
             row.worker,
             signed(job.submitted_at),
             signed(job.ended_at),
-            job.encode_to_vec(),
+            body,
             beside,
         ])
-        .map(drop)
+    };
+    // Not `OR REPLACE`, for which SQLite copies every page before it touches it. A row that is new is
+    // new, but for one that was written just before a crash.
+    match insert() {
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+            connection.prepare_cached("DELETE FROM jobs WHERE no = ?1")?.execute([number])?;
+            insert().map(drop)
+        }
+        inserted => inserted.map(drop),
+    }
 }
 
 /// How much history is kept.
@@ -173,4 +182,56 @@ fn forget(connection: &Connection, chosen: &str, argument: u64) -> rusqlite::Res
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use bellwether_core::model::{
+        Guarantee, Micros, Name, NewJob, OnFailure, Priority, Requirements, Timestamp,
+    };
+
+    use super::super::row::Fresh;
+    use super::super::schema;
+    use super::*;
+
+    fn row(id: &str, at: u64) -> Row {
+        let NewJob { id, requirements, .. } = NewJob::new(Name::fixed(id), Name::fixed("t"));
+        let requirements: Arc<Requirements> = Arc::new(requirements);
+        let spec = JobSpec {
+            id,
+            node: None,
+            requirements,
+            priority: Priority::Normal,
+            guarantee: Guarantee::AtLeastOnce,
+            on_failure: OnFailure::Skip,
+            payload: bytes::Bytes::new(),
+            dependencies: Box::default(),
+            timeout: Micros(1),
+            retry: 0,
+            sender: None,
+            idempotency_key: None,
+            not_before: Timestamp(0),
+            tags: Box::default(),
+            escalation: None,
+            input_bytes: 0,
+            predicted: Micros(1),
+            rank: 0,
+            doomed: false,
+            trace_parent: None,
+        };
+        let fresh = Fresh { spec: Arc::new(spec), run: None, seq: Seq(1), at: Timestamp(at) };
+        Row::of(JobNo(1), &fresh)
+    }
+
+    #[test]
+    fn a_row_that_is_there_already_is_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let connection = schema::open(&dir.path().join("registry")).unwrap();
+        save(&connection, JobNo(1), &row("a", 5)).unwrap();
+        save(&connection, JobNo(1), &row("b", 6)).unwrap();
+        assert_eq!(id(&connection, JobNo(1)).unwrap().as_deref(), Some("b"));
+        assert_eq!(load(&connection, JobNo(1)).unwrap().unwrap().job.submitted_at, 6);
+    }
 }

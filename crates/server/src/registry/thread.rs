@@ -3,15 +3,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
 use bellwether_core::model::Seq;
 use bellwether_core::{Engine, Entry};
-use bellwether_journal::{ReadError, Reader, SnapshotError};
+use bellwether_journal::{ReadError, Reader, Record, SnapshotError};
 use tokio::sync::watch;
 
-use super::projection::Projection;
+use super::projection::{Pace, Projection};
+use crate::priority;
 
 /// How long a job that has ended may wait to be written.
 const ENDED_INTERVAL: Duration = Duration::from_millis(500);
@@ -24,8 +25,12 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(crate) enum News {
-    Entries(Arc<Vec<Entry>>),
-    /// Entries were left out: read them from the journal.
+    Durable {
+        record: Arc<Record>,
+        /// To be freed.
+        forgotten: Vec<Arc<Record>>,
+    },
+    /// Records were left out: read them from the journal.
     Behind,
     /// Somebody wants to read what happened up to here.
     Wanted(Seq),
@@ -64,7 +69,8 @@ impl Projector {
                 && self.wanted <= self.projection.position();
             if asked || self.projection.is_full() || (behind && flushed.elapsed() > FLUSH_INTERVAL)
             {
-                self.attempt(Projector::flush);
+                let pace = if asked { Pace::Quick } else { Pace::Gentle };
+                self.attempt(|projector| projector.flush(pace));
                 (flushed, wrote) = (Instant::now(), Instant::now());
             } else if self.projection.ended() > ENDED_MAX
                 || (self.projection.ended() > 0 && wrote.elapsed() > ENDED_INTERVAL)
@@ -72,32 +78,43 @@ impl Projector {
                 self.attempt(Projector::flush_ended);
                 wrote = Instant::now();
             }
-            let idle = self.projection.position() == self.projection.complete();
-            let next = if idle {
-                self.news.recv().map_err(|_| RecvTimeoutError::Disconnected)
-            } else {
-                self.news.recv_timeout(ENDED_INTERVAL)
-            };
-            match next {
+            match self.next_news() {
                 Ok(News::Close) | Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {}
                 Ok(news) => self.hear(news),
             }
         }
-        if let Err(trouble) = self.flush() {
+        if let Err(trouble) = self.flush(Pace::Quick) {
             tracing::warn!(%trouble, "the registry catches up at the next start");
+        }
+    }
+
+    fn next_news(&self) -> Result<News, RecvTimeoutError> {
+        match self.news.try_recv() {
+            Ok(news) => return Ok(news),
+            Err(TryRecvError::Disconnected) => return Err(RecvTimeoutError::Disconnected),
+            Err(TryRecvError::Empty) => {}
+        }
+        if self.wanted <= self.projection.complete() {
+            priority::gather();
+        }
+        let idle = self.projection.position() == self.projection.complete();
+        if idle {
+            self.news.recv().map_err(|_| RecvTimeoutError::Disconnected)
+        } else {
+            self.news.recv_timeout(ENDED_INTERVAL)
         }
     }
 
     fn hear(&mut self, news: News) {
         match news {
-            News::Entries(entries) => {
-                self.queued.fetch_sub(entries.len(), Ordering::Relaxed);
-                let Some(first) = entries.first() else { return };
-                if first.seq > self.projection.position().next() {
+            News::Durable { record, forgotten } => {
+                drop(forgotten);
+                self.queued.fetch_sub(record.entries.len(), Ordering::Relaxed);
+                if record.first() > self.projection.position().next() {
                     self.attempt(Projector::catch_up);
                 }
-                self.attempt(|projector| projector.project(&entries));
+                self.attempt(|projector| projector.project(&record.entries));
             }
             News::Behind => self.attempt(Projector::catch_up),
             News::Wanted(position) => {
@@ -123,8 +140,8 @@ impl Projector {
         entries.iter().try_for_each(|entry| self.projection.project(entry)).map_err(Trouble::from)
     }
 
-    fn flush(&mut self) -> Result<(), Trouble> {
-        self.projection.flush()?;
+    fn flush(&mut self, pace: Pace) -> Result<(), Trouble> {
+        self.projection.flush(pace)?;
         self.written.send_replace(self.projection.complete());
         Ok(())
     }
@@ -147,7 +164,7 @@ impl Projector {
     /// Reads what the journal has and the registry has not.
     pub(super) fn catch_up_at_start(&mut self) {
         self.attempt(Projector::catch_up);
-        self.attempt(Projector::flush);
+        self.attempt(|projector| projector.flush(Pace::Quick));
     }
 
     fn catch_up(&mut self) -> Result<(), Trouble> {
@@ -166,7 +183,7 @@ impl Projector {
                 self.projection.project(entry)?;
             }
             if self.projection.is_full() {
-                self.projection.flush()?;
+                self.projection.flush(Pace::Quick)?;
                 self.written.send_replace(self.projection.complete());
             } else if self.projection.ended() > ENDED_MAX {
                 self.projection.flush_ended()?;

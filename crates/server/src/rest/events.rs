@@ -15,7 +15,8 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::read::Query;
 use super::{Problem, Rest};
-use crate::desk::{EventsWanted, Seen};
+use crate::desk::EventsWanted;
+use crate::history::Seen;
 
 /// Those who may watch at a time.
 pub(super) const WATCHERS_MAX: usize = 256;
@@ -85,13 +86,11 @@ pub(super) async fn watch(
         follow: filter.follow.unwrap_or(true),
     };
     let told = Told { source: rest.identity.clone(), start, job: filter.job };
-    let events = ReceiverStream::new(rest.desk.events(wanted)).flat_map(move |batch| {
+    let tell = move |seen: Vec<Seen>| seen.iter().flat_map(|seen| told.events(seen)).collect();
+    let events = ReceiverStream::new(rest.desk.events(wanted, tell)).flat_map(move |batch| {
         // Dropped with the stream.
         let _: &tokio::sync::OwnedSemaphorePermit = &place;
-        let events: Vec<Event> = match batch {
-            Ok(seen) => seen.iter().flat_map(|seen| told.events(seen)).collect(),
-            Err(why) => vec![problem(why.into())],
-        };
+        let events: Vec<Event> = batch.unwrap_or_else(|why| vec![problem(why.into())]);
         stream::iter(events.into_iter().map(Ok::<Event, Infallible>))
     });
     Ok(Sse::new(events).keep_alive(KeepAlive::default()).into_response())
@@ -172,9 +171,10 @@ struct Told {
 
 impl Told {
     fn events(&self, seen: &Seen) -> Vec<Event> {
-        let kind = seen.entry.event.name();
-        cloud_events(self.source.as_str(), &seen.entry, seen.names())
-            .skip(self.start.seen_at(seen.entry.seq))
+        let entry = seen.entry();
+        let kind = entry.event.name();
+        cloud_events(self.source.as_str(), entry, seen.names())
+            .skip(self.start.seen_at(entry.seq))
             .filter(|event| self.job.is_none() || event.subject == self.job)
             .map(|event| {
                 let text = serde_json::to_string(&event).expect("an event has a JSON form");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bellwether_core::Effect;
 use bellwether_journal::thread::{Durable, NotTaken, Outcome};
-use bellwether_journal::{AppendError, Snapshot};
+use bellwether_journal::{AppendError, Record, Snapshot};
 use tokio::sync::oneshot;
 
 use super::message::Message;
@@ -49,6 +49,10 @@ impl Loop {
 
     fn release(&mut self, Durable { head, entries, took }: Durable) {
         self.meters.synced(took);
+        let (prior, chain) = (self.durable.chain, head.chain);
+        let record = Arc::new(Record { epoch: self.epoch, prior, chain, entries });
+        // Before its position is told: who hears of that wants to read it.
+        let forgotten = self.tail.push(&record);
         self.durable = head;
         // Before anybody is answered: who asks next must find what this answer told. Nobody may be
         // watching the position just now.
@@ -56,15 +60,14 @@ impl Loop {
         while self.in_flight.front().is_some_and(|last| *last <= head.seq) {
             self.in_flight.pop_front();
         }
-        self.waiters.note(self.engine.state(), &entries);
+        self.waiters.note(self.engine.state(), &record.entries);
         self.engine.durable(head.seq);
         self.replies.release(head.seq, &mut self.outbox);
         self.carry_out_effects();
-        let entries = Arc::new(entries);
         if let Some(telemetry) = &mut self.telemetry {
-            telemetry.push(&entries);
+            telemetry.push(&record);
         }
-        self.feed.push(entries);
+        self.feed.push(record, forgotten);
     }
 
     fn carry_out_effects(&mut self) {

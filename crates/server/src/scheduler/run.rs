@@ -23,7 +23,7 @@ use super::view::View;
 use super::waiters::Waiters;
 use crate::clock;
 use crate::fatal::{self, Fatal};
-use crate::history::Followers;
+use crate::history::{Followers, TailEnd};
 use crate::metrics::Meters;
 use crate::registry::Feed;
 use crate::space::SpaceProbe;
@@ -51,6 +51,7 @@ pub(crate) struct Parts {
     pub(crate) durable: watch::Sender<Seq>,
     pub(crate) feed: Feed,
     pub(crate) followers: Followers,
+    pub(crate) tail: TailEnd,
     /// None if nobody looks on.
     pub(crate) telemetry: Option<telemetry::Feed>,
     pub(crate) space: SpaceProbe,
@@ -78,6 +79,7 @@ pub(crate) struct Loop {
     pub(super) snapshots_wanted: Vec<oneshot::Sender<Snapshot>>,
     pub(super) feed: Feed,
     pub(super) followers: Followers,
+    pub(super) tail: TailEnd,
     pub(super) telemetry: Option<telemetry::Feed>,
     pub(super) space: SpaceProbe,
     pub(super) disk_full: bool,
@@ -112,6 +114,7 @@ impl Loop {
             snapshots_wanted: Vec::new(),
             feed: parts.feed,
             followers: parts.followers,
+            tail: parts.tail,
             telemetry: parts.telemetry,
             space: parts.space,
             disk_full: false,

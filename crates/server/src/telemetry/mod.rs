@@ -15,9 +15,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 
-use bellwether_core::Entry;
 use bellwether_core::model::Seq;
-use bellwether_journal::Reader;
+use bellwether_journal::{Reader, Record};
 
 use crate::clickhouse;
 use crate::config::ServerConfig;
@@ -102,17 +101,18 @@ pub(crate) fn start(
 
 impl Feed {
     /// Never waits.
-    pub(crate) fn push(&mut self, entries: &Arc<Vec<Entry>>) {
+    pub(crate) fn push(&mut self, record: &Arc<Record>) {
+        let entries = record.entries.len();
         let queued = self.queued.load(Ordering::Relaxed);
-        if queued > 0 && queued + entries.len() > ENTRIES_QUEUED_MAX {
+        if queued > 0 && queued + entries > ENTRIES_QUEUED_MAX {
             if !std::mem::replace(&mut self.behind, true) {
                 self.send(News::Behind);
             }
             return;
         }
         self.behind = false;
-        self.queued.fetch_add(entries.len(), Ordering::Relaxed);
-        self.send(News::Entries(entries.clone()));
+        self.queued.fetch_add(entries, Ordering::Relaxed);
+        self.send(News::Durable(Arc::clone(record)));
     }
 
     /// How far it has read; the journal must keep what lies behind.
@@ -122,6 +122,7 @@ impl Feed {
 
     pub(crate) fn close(self) {
         self.send(News::Close);
+        self.thread.thread().unpark();
         if self.thread.join().is_err() {
             tracing::error!("the thread that looks on panicked");
         }

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, RecvError, TryRecvError};
 use std::time::Duration;
 
 use bellwether_core::Entry;
 use bellwether_core::model::Seq;
-use bellwether_journal::{ReadError, Reader};
+use bellwether_journal::{ReadError, Reader, Record};
 
 use super::live::Live;
 use crate::clickhouse::Rows;
 use crate::metrics::Metrics;
+use crate::priority;
 use crate::trace::Spans;
 
 /// After the journal could not be read.
@@ -19,8 +20,8 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) enum News {
-    Entries(Arc<Vec<Entry>>),
-    /// Entries were left out: read them from the journal.
+    Durable(Arc<Record>),
+    /// Records were left out: read them from the journal.
     Behind,
     Close,
 }
@@ -43,19 +44,28 @@ pub(super) struct Onlooker {
 
 impl Onlooker {
     pub(super) fn run(mut self) {
-        while let Ok(news) = self.news.recv() {
+        while let Ok(news) = self.next_news() {
             match news {
-                News::Entries(entries) => {
-                    self.queued.fetch_sub(entries.len(), Ordering::Relaxed);
-                    if entries.first().is_some_and(|first| first.seq > self.position.next()) {
+                News::Durable(record) => {
+                    self.queued.fetch_sub(record.entries.len(), Ordering::Relaxed);
+                    if record.first() > self.position.next() {
                         self.catch_up();
                     }
-                    self.take(&entries);
+                    self.take(&record.entries);
                 }
                 News::Behind => self.catch_up(),
                 News::Close => return,
             }
         }
+    }
+
+    fn next_news(&self) -> Result<News, RecvError> {
+        match self.news.try_recv() {
+            Ok(news) => return Ok(news),
+            Err(TryRecvError::Disconnected) => return Err(RecvError),
+            Err(TryRecvError::Empty) => priority::gather(),
+        }
+        self.news.recv()
     }
 
     /// Takes in what is new of these.

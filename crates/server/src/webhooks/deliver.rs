@@ -12,8 +12,8 @@ use tokio::time::Instant;
 
 use super::post::{Message, Poster};
 use crate::config::Webhook;
-use crate::desk::{Desk, EventsWanted, Seen, Unanswered};
-use crate::history::HistoryError;
+use crate::desk::{Desk, EventsWanted, Unanswered};
+use crate::history::{HistoryError, Seen};
 use crate::identity::Identity;
 use crate::metrics::{Metrics, Sink, SinkCounts};
 use crate::position::PositionFile;
@@ -54,13 +54,14 @@ impl Delivery {
     /// Sends until the stream of events breaks off.
     async fn follow(&mut self) -> Result<(), Stopped> {
         self.keep_up();
-        let mut events = self.desk.events(EventsWanted {
+        let wanted = EventsWanted {
             from: Some(self.done.next()),
             kinds: self.hook.kinds.clone(),
             job: None,
             run: None,
             follow: true,
-        });
+        };
+        let mut events = self.desk.events(wanted, std::convert::identity);
         let mut saved = Instant::now();
         loop {
             let batch = tokio::select! {
@@ -87,12 +88,12 @@ impl Delivery {
 
     async fn deliver(&mut self, seen: &Seen) -> Result<(), Stopped> {
         let source = self.source.clone();
-        for event in cloud_events(source.as_str(), &seen.entry, seen.names()) {
+        for event in cloud_events(source.as_str(), seen.entry(), seen.names()) {
             let body = serde_json::to_vec(&event).expect("an event has a JSON form");
             let id = format!("{}#{}", event.source, event.id);
             self.send(&Message { id: &id, body: &body }).await?;
         }
-        self.done = seen.entry.seq;
+        self.done = seen.entry().seq;
         Ok(())
     }
 

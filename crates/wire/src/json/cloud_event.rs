@@ -3,10 +3,10 @@
 use bellwether_core::model::{JobNo, JobSpec, Seq, Timestamp};
 use bellwether_core::{Entry, Event};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde::ser::{SerializeMap as _, Serializer};
 
-use super::event::event_to_json;
-use super::job::job_spec_to_json;
+use super::event::{Detail, write_event};
+use super::job::WrittenJob;
 
 /// Payloads and results that are longer are left out; whoever needs one asks for the job.
 pub const CARRIED_BYTES_MAX: usize = 64 << 10;
@@ -21,7 +21,7 @@ pub struct Names<'a> {
 }
 
 /// Its attributes are those of the CloudEvents specification, in their JSON format.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct CloudEvent<'a> {
     pub specversion: &'static str,
     /// The position in the journal; with its place among them where an event is about several jobs.
@@ -35,17 +35,17 @@ pub struct CloudEvent<'a> {
     pub subject: Option<String>,
     pub time: String,
     pub datacontenttype: &'static str,
-    pub data: Value,
+    pub data: Data<'a>,
 }
 
 /// The events of an entry: one, but one for each job of a submission. `source` is the URI of the
 /// scheduler and must be the same for as long as its journal lives.
 pub fn cloud_events<'a>(
     source: &'a str,
-    entry: &Entry,
-    names: Names<'_>,
+    entry: &'a Entry,
+    names: Names<'a>,
 ) -> impl Iterator<Item = CloudEvent<'a>> {
-    let envelope = |id: String, subject: &str, data: Value| CloudEvent {
+    let envelope = |id: String, subject: &str, data: Data<'a>| CloudEvent {
         specversion: "1.0",
         id,
         source,
@@ -59,17 +59,15 @@ pub fn cloud_events<'a>(
         Event::Submitted { run, first, jobs } => {
             let run_id = run.as_ref().map_or(names.run_id, |run| run.id.as_str());
             let several = jobs.len() > 1;
-            let one = |(index, spec): (usize, &std::sync::Arc<JobSpec>)| {
-                let no = JobNo(first.0 + index as u64);
-                envelope(id(entry.seq, several.then_some(index)), spec.id.as_str(), {
-                    submitted(no, spec, run_id)
-                })
+            let one = |(index, spec): (usize, &'a std::sync::Arc<JobSpec>)| {
+                let data = Data::Submitted { no: JobNo(first.0 + index as u64), spec, run_id };
+                envelope(id(entry.seq, several.then_some(index)), spec.id.as_str(), data)
             };
             jobs.iter().enumerate().map(one).collect()
         }
         event => {
             let subject = if names.job_id.is_empty() { names.worker_id } else { names.job_id };
-            vec![envelope(id(entry.seq, None), subject, data(event, names))]
+            vec![envelope(id(entry.seq, None), subject, Data::Other { event, names })]
         }
     };
     events.into_iter()
@@ -82,42 +80,36 @@ fn id(seq: Seq, index: Option<usize>) -> String {
     }
 }
 
-fn submitted(no: JobNo, spec: &JobSpec, run_id: &str) -> Value {
-    let mut job = job_spec_to_json(spec);
-    leave_out(&mut job, "payload", spec.payload.len());
-    let mut data = json!({ "job": no, "job_id": spec.id, "spec": job });
-    let node = spec.node.as_ref().map_or("", |node| node.as_str());
-    name(&mut data, "run_id", run_id);
-    name(&mut data, "node", node);
-    data
+/// What an event says.
+#[derive(Debug, Clone, Copy)]
+pub enum Data<'a> {
+    Submitted { no: JobNo, spec: &'a JobSpec, run_id: &'a str },
+    Other { event: &'a Event, names: Names<'a> },
 }
 
-fn data(event: &Event, names: Names<'_>) -> Value {
-    let mut data = event_to_json(event);
-    if let Event::Completed { result, .. } = event {
-        leave_out(&mut data, "result", result.len());
-    }
-    name(&mut data, "job_id", names.job_id);
-    name(&mut data, "run_id", names.run_id);
-    name(&mut data, "node", names.node);
-    name(&mut data, "worker_id", names.worker_id);
-    data
-}
-
-fn leave_out(data: &mut Value, field: &str, bytes: usize) {
-    if bytes > CARRIED_BYTES_MAX
-        && let Value::Object(fields) = data
-    {
-        fields.insert(field.to_owned(), Value::Null);
-        fields.insert(format!("{field}_left_out_bytes"), json!(bytes));
-    }
-}
-
-fn name(data: &mut Value, field: &str, name: &str) {
-    if !name.is_empty() {
-        let fields: &mut Map<String, Value> =
-            data.as_object_mut().expect("the data of every event is an object");
-        fields.insert(field.to_owned(), json!(name));
+impl Serialize for Data<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        let names = match *self {
+            Data::Submitted { no, spec, run_id } => {
+                map.serialize_entry("job", &no)?;
+                let job = WrittenJob { spec, carried_max: CARRIED_BYTES_MAX };
+                map.serialize_entry("spec", &job)?;
+                let node = spec.node.as_ref().map_or("", |node| node.as_str());
+                Names { job_id: spec.id.as_str(), run_id, node, worker_id: "" }
+            }
+            Data::Other { event, names } => {
+                write_event(&mut map, event, Detail::Brief)?;
+                names
+            }
+        };
+        let Names { job_id, run_id, node, worker_id } = names;
+        let names =
+            [("job_id", job_id), ("run_id", run_id), ("node", node), ("worker_id", worker_id)];
+        for (field, name) in names.into_iter().filter(|(_, name)| !name.is_empty()) {
+            map.serialize_entry(field, name)?;
+        }
+        map.end()
     }
 }
 
@@ -152,7 +144,7 @@ mod tests {
             event,
             names,
             expect![[
-                r#"{"specversion":"1.0","id":"42","source":"urn:bellwether:test","type":"bellwether.job_started","subject":"resize-1","time":"2027-01-31T08:00:00.5Z","datacontenttype":"application/json","data":{"job":7,"job_id":"resize-1","run_id":"nightly","token":41}}"#
+                r#"{"specversion":"1.0","id":"42","source":"urn:bellwether:test","type":"bellwether.job_started","subject":"resize-1","time":"2027-01-31T08:00:00.5Z","datacontenttype":"application/json","data":{"job":7,"token":41,"job_id":"resize-1","run_id":"nightly"}}"#
             ]],
         );
     }
@@ -182,7 +174,8 @@ mod tests {
             },
         };
         let event = cloud_events("s", &entry, Names::default()).next().unwrap();
-        assert_eq!(event.data["result"], Value::Null);
-        assert_eq!(event.data["result_left_out_bytes"], CARRIED_BYTES_MAX + 1);
+        let data = serde_json::to_value(event.data).unwrap();
+        assert_eq!(data["result"], serde_json::Value::Null);
+        assert_eq!(data["result_left_out_bytes"], CARRIED_BYTES_MAX + 1);
     }
 }

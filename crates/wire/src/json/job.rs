@@ -2,10 +2,12 @@
 
 use bellwether_core::model::{Guarantee, JobSpec, Micros, OnFailure, Priority, Target, Timestamp};
 use bytes::Bytes;
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::field::{Fields, choice, fields, seconds, take, text, texts, wrong};
+use super::hex;
 use crate::malformed::Malformed;
 use crate::{Mirror, v1};
 
@@ -144,66 +146,110 @@ fn moment(fields: &mut Fields, name: &str) -> Result<Timestamp, Malformed> {
 
 /// The job as it was taken, with the names that it was written with.
 pub fn job_spec_to_json(spec: &JobSpec) -> Value {
-    let mut job = Map::new();
-    let mut set = |name: &str, value: Value| drop(job.insert(name.to_owned(), value));
-    set("id", json!(spec.id));
-    set("type", json!(spec.kind()));
-    set("priority", json!(spec.priority.as_str()));
-    set("payload", payload_to_json(&spec.payload));
-    set("timeout", json!(spec.timeout.0 as f64 / 1e6));
-    set("retry", json!(spec.retry));
-    set("guarantee", json!(spec.guarantee.as_str()));
-    let optional = [
-        ("node", &spec.node),
-        ("sender", &spec.sender),
-        ("idempotency_key", &spec.idempotency_key),
-        ("model", &spec.requirements.model),
-    ];
-    for (name, value) in optional {
-        if let Some(value) = value {
-            set(name, json!(value));
+    serde_json::to_value(WrittenJob { spec, carried_max: usize::MAX }).expect("it has a JSON form")
+}
+
+/// The same, written without a tree of values in between.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WrittenJob<'a> {
+    pub(super) spec: &'a JobSpec,
+    /// A longer payload is left out.
+    pub(super) carried_max: usize,
+}
+
+impl Serialize for WrittenJob<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let spec = self.spec;
+        let mut job = serializer.serialize_map(None)?;
+        job.serialize_entry("id", &spec.id)?;
+        job.serialize_entry("type", spec.kind())?;
+        job.serialize_entry("priority", spec.priority.as_str())?;
+        carry(&mut job, "payload", &spec.payload, self.carried_max)?;
+        job.serialize_entry("timeout", &(spec.timeout.0 as f64 / 1e6))?;
+        job.serialize_entry("retry", &spec.retry)?;
+        job.serialize_entry("guarantee", spec.guarantee.as_str())?;
+        let optional = [
+            ("node", &spec.node),
+            ("sender", &spec.sender),
+            ("idempotency_key", &spec.idempotency_key),
+            ("model", &spec.requirements.model),
+        ];
+        for (name, value) in optional {
+            if let Some(value) = value {
+                job.serialize_entry(name, value)?;
+            }
         }
+        match &spec.requirements.target {
+            Target::Any => {}
+            Target::Role(role) => job.serialize_entry("role", role)?,
+            Target::Receiver(worker) => job.serialize_entry("receiver", worker)?,
+        }
+        let resources = spec.requirements.resources;
+        if resources.cpu > 0 {
+            job.serialize_entry("cpu", &resources.cpu)?;
+        }
+        if resources.memory > 0 {
+            job.serialize_entry("memory", &resources.memory)?;
+        }
+        if !spec.requirements.capabilities.is_empty() {
+            job.serialize_entry("capabilities", &spec.requirements.capabilities)?;
+        }
+        if !spec.tags.is_empty() {
+            job.serialize_entry("tags", &spec.tags)?;
+        }
+        if spec.not_before > Timestamp(0) {
+            job.serialize_entry("not_before", &(spec.not_before.0 as f64 / 1e6))?;
+        }
+        if let Some(trace_parent) = &spec.trace_parent {
+            job.serialize_entry("trace_parent", &trace_parent.to_string())?;
+        }
+        if spec.on_failure == OnFailure::Run {
+            job.serialize_entry("on_failure", "run")?;
+        }
+        job.end()
     }
-    match &spec.requirements.target {
-        Target::Any => {}
-        Target::Role(role) => set("role", json!(role)),
-        Target::Receiver(worker) => set("receiver", json!(worker)),
+}
+
+/// A payload or a result, unless it is too long; then how long it was.
+pub(super) fn carry<M: SerializeMap>(
+    map: &mut M,
+    name: &str,
+    bytes: &[u8],
+    max: usize,
+) -> Result<(), M::Error> {
+    if bytes.len() <= max {
+        return map.serialize_entry(name, &Carried(bytes));
     }
-    let resources = spec.requirements.resources;
-    if resources.cpu > 0 {
-        set("cpu", json!(resources.cpu));
-    }
-    if resources.memory > 0 {
-        set("memory", json!(resources.memory));
-    }
-    if !spec.requirements.capabilities.is_empty() {
-        set("capabilities", json!(spec.requirements.capabilities));
-    }
-    if !spec.tags.is_empty() {
-        set("tags", json!(spec.tags));
-    }
-    if spec.not_before > Timestamp(0) {
-        set("not_before", json!(spec.not_before.0 as f64 / 1e6));
-    }
-    if let Some(trace_parent) = &spec.trace_parent {
-        set("trace_parent", json!(trace_parent.to_string()));
-    }
-    if spec.on_failure == OnFailure::Run {
-        set("on_failure", json!("run"));
-    }
-    Value::Object(job)
+    map.serialize_entry(name, &())?;
+    map.serialize_entry(&format!("{name}_left_out_bytes"), &bytes.len())
 }
 
 /// As JSON if it is that, as text if it is that, else in hexadecimal.
 pub fn payload_to_json(bytes: &[u8]) -> Value {
-    if bytes.is_empty() {
-        return Value::Null;
-    }
-    serde_json::from_slice(bytes).unwrap_or_else(|_| match std::str::from_utf8(bytes) {
-        Ok(text) => Value::String(text.to_owned()),
-        Err(_) => {
-            let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-            json!({ "hex": hex })
+    serde_json::to_value(Carried(bytes)).expect("it has a JSON form")
+}
+
+/// A payload or a result.
+#[derive(Debug, Clone, Copy)]
+struct Carried<'a>(&'a [u8]);
+
+impl Serialize for Carried<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let bytes = self.0;
+        if bytes.is_empty() {
+            return serializer.serialize_unit();
         }
-    })
+        // As it stands, if it stands on one line: what is written here may have to.
+        let one_line = !bytes.iter().any(|byte| matches!(byte, b'\n' | b'\r'));
+        if one_line && let Ok(raw) = serde_json::from_slice::<&RawValue>(bytes) {
+            return raw.serialize(serializer);
+        }
+        if let Ok(value) = serde_json::from_slice::<Value>(bytes) {
+            return value.serialize(serializer);
+        }
+        match std::str::from_utf8(bytes) {
+            Ok(text) => serializer.serialize_str(text),
+            Err(_) => json!({ "hex": hex(bytes) }).serialize(serializer),
+        }
+    }
 }

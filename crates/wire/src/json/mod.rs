@@ -17,3 +17,15 @@ pub use event::event_to_json;
 pub use job::{job_from_json, job_spec_to_json};
 pub use run::{ReadError, run_from_json, submission_from_json, submissions};
 pub use worker_message::{Said, SaidError, worker_message_from_json};
+
+/// Bytes in hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    const DIGITS: [char; 16] =
+        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        text.push(DIGITS[usize::from(byte >> 4)]);
+        text.push(DIGITS[usize::from(byte & 15)]);
+    }
+    text
+}

@@ -19,6 +19,7 @@ pub(super) const BATCH: usize = 1_000;
 /// Batches that are published at the same time.
 pub(super) const LANES: usize = 4;
 const STUCK_AFTER: Duration = Duration::from_secs(60);
+const KNOCK_INTERVAL: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Through {
@@ -35,9 +36,9 @@ pub(super) async fn measure(
     let producer = bellwether_brokers::open(server.settings(Side::Outside))?;
     let mut listener =
         Listener { broker: bellwether_brokers::open(server.settings(Side::Outside))? };
-    // Not until its events have come: who only begins to listen may have missed the first.
     publish(producer.as_ref(), &stage.warm_up).await?;
     stage.warm_up.all_confirmed().await?;
+    listener.hear(producer.as_ref()).await?;
     let begun = Instant::now();
     let (published, heard) =
         tokio::join!(publish(producer.as_ref(), &stage.fast), listener.completed(&stage.fast));
@@ -94,9 +95,32 @@ struct Listener {
 }
 
 impl Listener {
+    /// Until something is heard: over ZeroMQ, who only begins to listen misses what happens
+    /// meanwhile.
+    async fn hear(&mut self, producer: &dyn Broker) -> anyhow::Result<()> {
+        let heard = self.broker.receive(&Channel::Events, BATCH);
+        let knock = async {
+            for number in 0_u64.. {
+                let knock = Outgoing::new(Channel::Jobs, job(&format!("knock-{number}")));
+                producer.publish(vec![knock]).await?;
+                tokio::time::sleep(KNOCK_INTERVAL).await;
+            }
+            anyhow::Ok(())
+        };
+        tokio::select! {
+            heard = heard => {
+                let done = heard?.into_iter().map(|delivery| Settlement::Done(delivery.receipt));
+                Ok(self.broker.settle(done.collect()).await?)
+            }
+            knocked = knock => knocked,
+            () = tokio::time::sleep(STUCK_AFTER) => anyhow::bail!("no event has come"),
+        }
+    }
+
     /// Reads until every job of the tally is said to be completed.
     async fn completed(&mut self, tally: &Tally) -> anyhow::Result<()> {
-        let of_these = format!("\"subject\":\"{}", tally.prefix());
+        let said = format!("{COMPLETED},\"subject\":\"{}", tally.prefix());
+        let said = memchr::memmem::Finder::new(&said);
         let mut completed = 0;
         while completed < tally.jobs() {
             let next = self.broker.receive(&Channel::Events, BATCH);
@@ -105,9 +129,8 @@ impl Listener {
                     format!("events of {completed} of {} jobs have come", tally.jobs())
                 })??;
             // A look at the bytes: reading JSON is not what is measured.
-            let has = |body: &[u8], word: &[u8]| body.windows(word.len()).any(|part| part == word);
-            let said = |body: &[u8]| has(body, COMPLETED) && has(body, of_these.as_bytes());
-            completed += deliveries.iter().filter(|delivery| said(&delivery.body)).count() as u64;
+            let bodies = deliveries.iter().map(|delivery| &delivery.body);
+            completed += bodies.map(|body| said.find_iter(body).count() as u64).sum::<u64>();
             let done = deliveries.into_iter().map(|delivery| Settlement::Done(delivery.receipt));
             self.broker.settle(done.collect()).await?;
         }
@@ -115,4 +138,4 @@ impl Listener {
     }
 }
 
-const COMPLETED: &[u8] = b"\"type\":\"bellwether.job_completed\"";
+const COMPLETED: &str = "\"type\":\"bellwether.job_completed\"";

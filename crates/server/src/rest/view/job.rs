@@ -2,6 +2,7 @@
 
 use bellwether_core::model::{FailureCause, Guarantee, Priority};
 use bellwether_wire::json::event::cause_name;
+use bellwether_wire::json::hex;
 use bellwether_wire::json::job::payload_to_json;
 use bellwether_wire::{Mirror as _, v1};
 use serde::Serialize;
@@ -204,8 +205,4 @@ pub(super) fn text(text: String) -> Option<String> {
 
 fn bytes(bytes: &[u8]) -> Option<Value> {
     (!bytes.is_empty()).then(|| payload_to_json(bytes))
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -53,7 +53,7 @@ impl From<v1::StatusResponse> for Status {
             role: status.role,
             epoch: status.epoch,
             position: status.position,
-            chain: super::job::hex(&status.chain),
+            chain: bellwether_wire::json::hex(&status.chain),
             started_at: moment(status.started_at),
             jobs,
             workers: status.workers,

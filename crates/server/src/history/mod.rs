@@ -1,10 +1,22 @@
 //! The journal, for those who read it from the start or follow it.
 
+mod cursor;
+mod names;
+mod seen;
+mod tail;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bellwether_core::model::Seq;
 use bellwether_journal::{ReadError, Reader, Record};
+
+use crate::registry::Registry;
+pub(crate) use cursor::{Cursor, CursorError};
+use names::Names;
+pub(crate) use seen::Seen;
+pub(crate) use tail::TailEnd;
+use tail::{Tail, Watching};
 
 /// The journal is kept for a follower that is this far behind, and no further: one that is gone for
 /// good must not fill the disk.
@@ -15,6 +27,8 @@ pub(crate) struct History {
     // One reader for all: it is held for one bounded read, on a thread that may block.
     reader: Arc<Mutex<Box<dyn Reader>>>,
     followers: Followers,
+    tail: Tail,
+    names: Names,
 }
 
 /// Those who read on where they were after a restart, and for whom the journal is kept.
@@ -61,7 +75,21 @@ pub(crate) enum HistoryError {
 
 impl History {
     pub(crate) fn new(reader: Box<dyn Reader>) -> History {
-        History { reader: Arc::new(Mutex::new(reader)), followers: Followers::default() }
+        History {
+            reader: Arc::new(Mutex::new(reader)),
+            followers: Followers::default(),
+            tail: Tail::default(),
+            names: Names::default(),
+        }
+    }
+
+    /// For the loop, which adds to it.
+    pub(crate) fn tail(&self) -> TailEnd {
+        self.tail.end()
+    }
+
+    pub(crate) fn cursor(&self, registry: &Registry, next: Seq) -> Cursor {
+        Cursor::new(self.clone(), registry.clone(), next)
     }
 
     pub(crate) fn followers(&self) -> Followers {
@@ -76,12 +104,15 @@ impl History {
         Follower(position)
     }
 
-    /// Records from `from` on, about so many entries of them.
+    /// Records from the one on that holds `from`, about so many entries of them.
     pub(crate) async fn read(
         &self,
         from: Seq,
         entries: usize,
-    ) -> Result<Vec<Record>, HistoryError> {
+    ) -> Result<Vec<Arc<Record>>, HistoryError> {
+        if let Some(records) = self.tail.read(from, entries) {
+            return Ok(records);
+        }
         let history = self.clone();
         let read = tokio::task::spawn_blocking(move || {
             let reader = history.reader.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,7 +121,7 @@ impl History {
             for record in reader.read(from)? {
                 let record = record?;
                 count += record.entries.len();
-                records.push(record);
+                records.push(Arc::new(record));
                 if count >= entries {
                     break;
                 }

@@ -1,0 +1,149 @@
+//! The names of jobs and workers, as the events that pass by tell them; of older ones the registry
+//! is asked.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bellwether_core::model::{JobNo, JobSpec, Name, RunId, Seq, WorkerNo};
+use bellwether_core::{Entry, Event};
+use bellwether_journal::Record;
+
+use super::seen::Seen;
+use crate::registry::{JobNames, LookupError, Registry};
+
+/// Jobs whose names are kept; the oldest are looked up again if they are still talked about.
+const JOBS_MAX: usize = 200_000;
+
+/// Shared by all who follow.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Names(
+    // Held for one batch of events.
+    Arc<Mutex<Known>>,
+);
+
+#[derive(Debug, Default)]
+struct Known {
+    jobs: BTreeMap<JobNo, Arc<JobNames>>,
+    workers: BTreeMap<WorkerNo, Arc<str>>,
+}
+
+#[derive(Debug, Default)]
+struct Missing {
+    jobs: Vec<JobNo>,
+    workers: Vec<WorkerNo>,
+}
+
+impl Names {
+    /// The events from the first position to the last, with their names, as far as anybody knows
+    /// them.
+    pub(super) async fn put_to(
+        &self,
+        records: &[Arc<Record>],
+        first: Seq,
+        last: Seq,
+        registry: &Registry,
+    ) -> Result<Vec<Seen>, LookupError> {
+        let missing = {
+            let mut known = self.lock();
+            let entries =
+                || events(records, first, last).map(|(record, index)| &record.entries[index]);
+            entries().for_each(|entry| known.hear(&entry.event));
+            known.missing(entries())
+        };
+        if !missing.jobs.is_empty() || !missing.workers.is_empty() {
+            // Whatever is not told here came before.
+            registry.reach(Seq(first.0.saturating_sub(1))).await?;
+            self.look_up(missing, registry).await?;
+        }
+        let mut known = self.lock();
+        let seen = events(records, first, last).map(|(record, index)| {
+            let event = &record.entries[index].event;
+            let job = event.job().and_then(|no| known.jobs.get(&no)).cloned();
+            let worker = worker_of(event).and_then(|no| known.workers.get(&no)).cloned();
+            Seen::new(Arc::clone(record), index, job, worker)
+        });
+        let seen = seen.collect();
+        known.forget_old();
+        Ok(seen)
+    }
+
+    async fn look_up(&self, missing: Missing, registry: &Registry) -> Result<(), LookupError> {
+        let Missing { jobs, workers } = missing;
+        let numbers = workers.iter().map(|no| no.0).collect();
+        let (job_names, worker_names) = registry.names(jobs.clone(), numbers).await?;
+        let mut known = self.lock();
+        known.jobs.extend(jobs.into_iter().zip(job_names.into_iter().map(Arc::new)));
+        known.workers.extend(workers.into_iter().zip(worker_names.into_iter().map(Arc::from)));
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    fn hear(&mut self, event: &Event) {
+        match event {
+            Event::Submitted { run, first, jobs } => {
+                let run = run.as_ref().map(|run| &run.id);
+                for (no, spec) in (first.0..).map(JobNo).zip(jobs) {
+                    self.jobs.entry(no).or_insert_with(|| Arc::new(names_of(spec, run)));
+                }
+            }
+            Event::WorkerJoined { worker, spec } => {
+                self.workers.insert(*worker, spec.id.as_str().into());
+            }
+            _ => {}
+        }
+    }
+
+    fn missing<'a>(&self, entries: impl Iterator<Item = &'a Entry>) -> Missing {
+        let mut missing = Missing::default();
+        for Entry { event, .. } in entries {
+            missing.jobs.extend(event.job().filter(|no| !self.jobs.contains_key(no)));
+            let worker = worker_of(event).filter(|no| !self.workers.contains_key(no));
+            missing.workers.extend(worker);
+        }
+        missing.jobs.sort_unstable();
+        missing.jobs.dedup();
+        missing.workers.sort_unstable();
+        missing.workers.dedup();
+        missing
+    }
+
+    fn forget_old(&mut self) {
+        while self.jobs.len() > JOBS_MAX {
+            self.jobs.pop_first();
+        }
+    }
+}
+
+fn names_of(spec: &JobSpec, run: Option<&RunId>) -> JobNames {
+    JobNames {
+        id: spec.id.as_str().to_owned(),
+        run_id: run.map_or_else(String::new, ToString::to_string),
+        node: spec.node.as_ref().map_or(spec.id.as_str(), Name::as_str).to_owned(),
+        kind: spec.kind().as_str().to_owned(),
+    }
+}
+
+fn worker_of(event: &Event) -> Option<WorkerNo> {
+    match event {
+        Event::Assigned { worker, .. } | Event::Pinned { worker, .. } => Some(*worker),
+        event => event.worker(),
+    }
+}
+
+/// Where the entries between two positions lie.
+fn events(
+    records: &[Arc<Record>],
+    first: Seq,
+    last: Seq,
+) -> impl Iterator<Item = (&Arc<Record>, usize)> {
+    records.iter().flat_map(move |record| {
+        let start = record.entries.partition_point(|entry| entry.seq < first);
+        let end = record.entries.partition_point(|entry| entry.seq <= last);
+        (start..end).map(move |index| (record, index))
+    })
+}
