@@ -13,7 +13,7 @@ use crate::desk::state_to_wire;
 use crate::priority;
 
 /// Jobs that nothing has happened to, kept in memory until they are written: a hundred bytes each.
-const FRESH_MAX: usize = 300_000;
+const FRESH_MAX: usize = 100_000;
 /// Other rows in memory.
 const ROWS_MAX: usize = 50_000;
 /// Rows that are written in one go when there is time: about a tenth of a millisecond.

@@ -48,7 +48,7 @@ pub(super) fn open(path: &Path) -> rusqlite::Result<Connection> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
     // A crash may cost the last flushes, which the journal still has.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
-    connection.pragma_update(None, "cache_size", -32_768)?;
+    connection.pragma_update(None, "cache_size", -8_192)?;
     connection.pragma_update(None, "wal_autocheckpoint", 4_000)?;
     connection.set_prepared_statement_cache_capacity(64);
     if connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? != VERSION {

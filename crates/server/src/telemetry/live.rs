@@ -45,8 +45,9 @@ pub(crate) struct LiveOffer {
 /// As many jobs as the scheduler keeps that have not ended, and the workers that it remembers.
 #[derive(Debug, Default)]
 pub(crate) struct Live {
-    jobs: FxHashMap<JobNo, LiveJob>,
-    ended: VecDeque<LiveJob>,
+    /// Boxed, because a table of large values doubles in large steps.
+    jobs: FxHashMap<JobNo, Box<LiveJob>>,
+    ended: VecDeque<Box<LiveJob>>,
     workers: Workers,
 }
 
@@ -87,7 +88,7 @@ impl Live {
                     predicted: attempt.predicted,
                 })
                 .collect();
-            let mut known = LiveJob::new(no, job.spec.clone(), run, job.submitted_at);
+            let mut known = Box::new(LiveJob::new(no, job.spec.clone(), run, job.submitted_at));
             known.attempts = job.attempts;
             known.offers = offers;
             if job.state.has_ended() {
@@ -106,7 +107,7 @@ impl Live {
         }
     }
 
-    fn remember(&mut self, job: LiveJob) {
+    fn remember(&mut self, job: Box<LiveJob>) {
         self.ended.push_back(job);
         if self.ended.len() > ENDED_MAX {
             self.ended.pop_front();
@@ -120,7 +121,7 @@ impl Live {
             Event::Submitted { run, first, jobs } => {
                 let run = run.as_ref().map(|run| &run.id);
                 for (no, spec) in (first.0..).map(JobNo).zip(jobs) {
-                    let job = LiveJob::new(no, spec.clone(), run.cloned(), at);
+                    let job = Box::new(LiveJob::new(no, spec.clone(), run.cloned(), at));
                     tell(&Sighting::Submitted { job: &job });
                     self.jobs.insert(no, job);
                 }
