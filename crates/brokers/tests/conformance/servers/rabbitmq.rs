@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use bellwether_brokers::{Backend, Credentials, QueueKind, RabbitMqSettings, Tls};
 use tempfile::TempDir;
 
@@ -11,8 +11,9 @@ use super::process::Process;
 use super::{free_port, loopback, web_server};
 use crate::bed::{Bed, Encrypted, Pause};
 
-/// Not the wrapper in /usr/sbin, which changes the user.
+/// Not the wrappers in /usr/sbin, which change the user.
 const SERVER: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
+const CONTROL: &str = "/usr/lib/rabbitmq/bin/rabbitmqctl";
 
 pub(crate) struct RabbitMq {
     // Ends before its port mapper.
@@ -74,8 +75,21 @@ fn settings(port: u16, password: &str, queues: QueueKind) -> Backend {
 }
 
 fn launch(ports: Ports, data: &TempDir) -> Result<Process> {
+    Process::start(&mut command(SERVER, ports, data))?.ready(ports.server)
+}
+
+/// The server writes down that there is a new queue within a few seconds, but not before it confirms
+/// the first message in it. Whoever kills it earlier loses that queue, whatever is in it.
+fn write_down_queues(ports: Ports, data: &TempDir) -> Result<()> {
+    let output =
+        command(CONTROL, ports, data).args(["--quiet", "eval", "mnesia:sync_log()."]).output()?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
+}
+
+fn command(program: &str, ports: Ports, data: &TempDir) -> Command {
     let folder = data.path();
-    let mut command = Command::new(SERVER);
+    let mut command = Command::new(program);
     command
         .env("HOME", folder)
         .env("RABBITMQ_NODENAME", format!("test-{}@localhost", ports.server))
@@ -91,7 +105,7 @@ fn launch(ports: Ports, data: &TempDir) -> Result<Process> {
         .env("RABBITMQ_CONF_ENV_FILE", "/dev/null")
         .env("ERL_EPMD_PORT", ports.mapper.to_string())
         .env("ERL_EPMD_ADDRESS", "127.0.0.1");
-    Process::start(&mut command)?.ready(ports.server)
+    command
 }
 
 impl Bed for RabbitMq {
@@ -127,6 +141,7 @@ impl Bed for RabbitMq {
     }
 
     fn crash(&mut self) -> Result<()> {
+        write_down_queues(self.ports, &self.data)?;
         self.server.kill()?;
         self.server = launch(self.ports, &self.data)?;
         Ok(())
