@@ -85,6 +85,24 @@ impl Fetch {
         inlet: &Inlet,
         events_after: &mut u64,
     ) -> Result<(), BrokerError> {
+        let mut waiting = Vec::new();
+        let requested = self.hand_on(reading, inlet, events_after, &mut waiting).await;
+        // What nobody was given is not being worked on: the server is to deliver it again.
+        let subjects = waiting.iter().filter_map(|(_, delivery)| match &delivery.receipt.token {
+            Token::Subject(subject) => Some(subject),
+            _ => None,
+        });
+        self.held.forget(&self.channel, subjects);
+        requested
+    }
+
+    async fn hand_on(
+        &self,
+        reading: &mut Reading,
+        inlet: &Inlet,
+        events_after: &mut u64,
+        waiting: &mut Vec<(u64, Delivery)>,
+    ) -> Result<(), BrokerError> {
         let mut messages = reading
             .consumer
             .batch()
@@ -94,7 +112,7 @@ impl Fetch {
             .await
             .map_err(|error| self.server.lost(error))?;
         let forgotten = Instant::now() + REQUEST_FORGOTTEN;
-        let (mut waiting, mut open) = (Vec::new(), true);
+        let mut open = true;
         while open || !waiting.is_empty() {
             tokio::select! {
                 message = messages.next(), if open => {
@@ -117,7 +135,7 @@ impl Fetch {
                     if let Some((sequence, _)) = waiting.last() {
                         *events_after = *sequence;
                     }
-                    let batch = std::mem::take(&mut waiting);
+                    let batch = std::mem::take(waiting);
                     permit.send(Ok(batch.into_iter().map(|(_, delivery)| delivery).collect()));
                 }
                 () = tokio::time::sleep_until(reading.next_progress) => {
