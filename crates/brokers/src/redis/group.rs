@@ -15,7 +15,7 @@ use crate::backoff::Backoff;
 use crate::channel::Channel;
 use crate::error::BrokerError;
 use crate::intake::{Inlet, pause_after};
-use crate::message::Delivery;
+use crate::message::{Delivery, Token};
 
 /// At most so many entries are claimed or kept at once.
 const UPKEEP_BATCH: usize = 1000;
@@ -38,6 +38,13 @@ struct Reading {
     pending_after: Option<String>,
     next_upkeep: Instant,
     next_trim: Instant,
+}
+
+fn entry_id(delivery: &Delivery) -> Option<&str> {
+    match &delivery.receipt.token {
+        Token::Entry(id) => Some(id),
+        _ => None,
+    }
 }
 
 impl Reader {
@@ -86,7 +93,10 @@ impl Reader {
                         break;
                     }
                     () = tokio::time::sleep_until(reading.next_upkeep) => {
-                        self.keep_held(&mut reading).await.map_err(explain)?;
+                        if let Err(error) = self.keep_held(&mut reading).await {
+                            self.give_back(&batch);
+                            return Err(explain(error));
+                        }
                     }
                 }
             }
@@ -143,12 +153,20 @@ impl Reader {
         let mut deliveries = Vec::with_capacity(entries.len());
         for entry in entries {
             if entry.is_deleted() {
-                acknowledge(connection, &self.key, &entry.id).await?;
+                if let Err(error) = acknowledge(connection, &self.key, &entry.id).await {
+                    self.give_back(&deliveries);
+                    return Err(error);
+                }
             } else if self.held.take(&self.channel, &entry.id) {
                 deliveries.push(entry.delivery(&self.channel, redelivered, false));
             }
         }
         Ok(deliveries)
+    }
+
+    /// What nobody was given is read again.
+    fn give_back(&self, batch: &[Delivery]) {
+        self.held.give_back(&self.channel, batch.iter().filter_map(entry_id));
     }
 
     /// Shows that what we hold is being worked on, so that nobody claims it.
