@@ -1,6 +1,6 @@
 //! An event with all that is needed to read and check it alone.
 
-use bellwether_core::model::{JobNo, Name, Seq, Timestamp};
+use bellwether_core::model::{Seq, Timestamp};
 use bellwether_core::{Entry, Event};
 
 use crate::chain::Chain;
@@ -10,19 +10,10 @@ use crate::codec::encode;
 /// Enough for most payloads.
 const BUFFER_BYTES: usize = 512;
 
-/// The names that an event's numbers stand for; whoever exports knows them from the state.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Place {
-    pub run: Option<Name>,
-    pub node: Option<Name>,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Envelope<'a> {
     /// The event's id and its logical time are both its position.
     pub event_id: Seq,
-    pub run: Option<Name>,
-    pub node: Option<Name>,
     pub parent: Option<Seq>,
     pub at: Timestamp,
     pub kind: &'static str,
@@ -36,25 +27,12 @@ pub struct Envelope<'a> {
     pub error: Option<&'a str>,
 }
 
-/// The envelopes of a record's events, in order.
-pub fn envelopes<'a>(
-    record: &'a Record,
-    mut place: impl FnMut(JobNo) -> Place + 'a,
-) -> impl Iterator<Item = Envelope<'a>> {
-    record.entries.iter().map(move |entry| {
-        envelope(record, entry, entry.event.job().map(&mut place).unwrap_or_default())
-    })
-}
-
 /// The envelope of one of a record's entries.
-pub fn envelope<'a>(record: &'a Record, entry: &'a Entry, place: Place) -> Envelope<'a> {
-    let Place { run, node } = place;
+pub fn envelope<'a>(record: &'a Record, entry: &'a Entry) -> Envelope<'a> {
     let mut buffer = Vec::with_capacity(BUFFER_BYTES);
     encode::payload(&mut buffer, &entry.event);
     Envelope {
         event_id: entry.seq,
-        run,
-        node,
         parent: entry.parent,
         at: entry.at,
         kind: entry.event.name(),

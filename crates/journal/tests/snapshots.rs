@@ -6,7 +6,7 @@ use std::path::Path;
 
 use bellwether_core::model::{Epoch, Seq};
 use bellwether_journal::conformance::samples::Samples;
-use bellwether_journal::envelope::{Place, envelopes};
+use bellwether_journal::envelope::envelope;
 use bellwether_journal::file::FileOptions;
 use bellwether_journal::{FileJournal, Flaw, Journal, OpenError, Reader, Snapshot, SnapshotError};
 use support::{copy_of, memory_dir};
@@ -86,8 +86,10 @@ fn envelopes_carry_the_chain_and_the_hash_of_what_they_hold() {
     journal.append(Epoch(1), Seq(0), &entries[..20]).unwrap();
     journal.append(Epoch(1), Seq(20), &entries[20..]).unwrap();
     let records: Vec<_> = journal.read(Seq(1)).unwrap().map(|record| record.unwrap()).collect();
-    let all: Vec<_> =
-        records.iter().flat_map(|record| envelopes(record, |_| Place::default())).collect();
+    let all: Vec<_> = records
+        .iter()
+        .flat_map(|record| record.entries.iter().map(move |entry| envelope(record, entry)))
+        .collect();
     assert_eq!(all.len(), entries.len());
     for (envelope, entry) in all.iter().zip(&entries) {
         assert_eq!((envelope.event_id, envelope.kind), (entry.seq, entry.event.name()));

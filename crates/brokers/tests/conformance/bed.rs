@@ -36,6 +36,11 @@ pub(crate) trait Bed: Send {
         3
     }
 
+    /// Whether it still counts its messages exactly after a crash.
+    fn counts_after_a_crash(&self) -> bool {
+        true
+    }
+
     /// Stops the server without ending it, so that it accepts and does not answer.
     fn pause(&mut self) -> Result<Pause>;
 

@@ -84,14 +84,15 @@ impl Watcher {
                 () = answers.closed() => return,
             }
             let begun = Instant::now();
-            let Some(events) = self.read().await.transpose() else { continue };
-            let failed = events.is_err();
-            let made = events.map(&message);
+            let wanted = self.read().await.map(|events| (!events.is_empty()).then_some(events));
+            let failed = wanted.is_err();
+            let made = wanted.map(|events| events.map(&message)).transpose();
             let took = begun.elapsed();
-            let sent = answers.send(made);
-            let sent = tokio::time::timeout(STUCK_AFTER, sent).await;
-            if failed || !matches!(sent, Ok(Ok(()))) {
-                return;
+            if let Some(made) = made {
+                let sent = tokio::time::timeout(STUCK_AFTER, answers.send(made)).await;
+                if failed || !matches!(sent, Ok(Ok(()))) {
+                    return;
+                }
             }
             let caught_up = self.cursor.next() > self.handle.durable();
             let rest = if caught_up { GATHER } else { (took * REST_TIMES).min(REST_MAX) };
@@ -99,11 +100,11 @@ impl Watcher {
         }
     }
 
-    /// The next events that are wanted; none if there were only others.
-    async fn read(&mut self) -> Result<Option<Vec<Seen>>, Unanswered> {
+    /// Those of the next events that are wanted.
+    async fn read(&mut self) -> Result<Vec<Seen>, Unanswered> {
         let mut events = self.cursor.read(self.handle.durable(), MESSAGE_EVENTS_MAX).await?;
         events.retain(|seen| self.wanted.is(seen));
-        Ok((!events.is_empty()).then_some(events))
+        Ok(events)
     }
 }
 

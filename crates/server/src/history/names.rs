@@ -16,10 +16,11 @@ const JOBS_MAX: usize = 200_000;
 
 /// Shared by all who follow.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Names(
-    // Held for one batch of events.
-    Arc<Mutex<Known>>,
-);
+pub(super) struct Names {
+    // Behind a lock because followers are many, and what one of them heard need not be looked up by
+    // the next. It is held for one batch of events, never while somebody waits for the registry.
+    known: Arc<Mutex<Known>>,
+}
 
 #[derive(Debug, Default)]
 struct Known {
@@ -43,43 +44,46 @@ impl Names {
         last: Seq,
         registry: &Registry,
     ) -> Result<Vec<Seen>, LookupError> {
-        let missing = {
+        let (mut all, missing) = {
             let mut known = self.lock();
             let entries =
                 || events(records, first, last).map(|(record, index)| &record.entries[index]);
             entries().for_each(|entry| known.hear(&entry.event));
-            known.missing(entries())
+            let all = events(records, first, last).map(|(record, index)| {
+                let (job, worker) = known.names(&record.entries[index].event);
+                Seen::new(Arc::clone(record), index, job, worker)
+            });
+            let all: Vec<Seen> = all.collect();
+            let missing = known.missing(entries());
+            known.forget_old();
+            (all, missing)
         };
         if !missing.jobs.is_empty() || !missing.workers.is_empty() {
             // Whatever is not told here came before.
             registry.reach(Seq(first.0.saturating_sub(1))).await?;
-            self.look_up(missing, registry).await?;
+            let found = look_up(missing, registry).await?;
+            for seen in &mut all {
+                let (job, worker) = found.names(&seen.entry().event);
+                seen.fill_in(job, worker);
+            }
+            self.lock().learn(found);
         }
-        let mut known = self.lock();
-        let seen = events(records, first, last).map(|(record, index)| {
-            let event = &record.entries[index].event;
-            let job = event.job().and_then(|no| known.jobs.get(&no)).cloned();
-            let worker = worker_of(event).and_then(|no| known.workers.get(&no)).cloned();
-            Seen::new(Arc::clone(record), index, job, worker)
-        });
-        let seen = seen.collect();
-        known.forget_old();
-        Ok(seen)
-    }
-
-    async fn look_up(&self, missing: Missing, registry: &Registry) -> Result<(), LookupError> {
-        let Missing { jobs, workers } = missing;
-        let numbers = workers.iter().map(|no| no.0).collect();
-        let (job_names, worker_names) = registry.names(jobs.clone(), numbers).await?;
-        let mut known = self.lock();
-        known.jobs.extend(jobs.into_iter().zip(job_names.into_iter().map(Arc::new)));
-        known.workers.extend(workers.into_iter().zip(worker_names.into_iter().map(Arc::from)));
-        Ok(())
+        Ok(all)
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+async fn look_up(missing: Missing, registry: &Registry) -> Result<Known, LookupError> {
+    let Missing { jobs, workers } = missing;
+    let numbers = workers.iter().map(|no| no.0).collect();
+    let (job_names, worker_names) = registry.names(jobs.clone(), numbers).await?;
+    Ok(Known {
+        jobs: jobs.into_iter().zip(job_names.into_iter().map(Arc::new)).collect(),
+        workers: workers.into_iter().zip(worker_names.into_iter().map(Arc::from)).collect(),
+    })
 }
 
 impl Known {
@@ -110,6 +114,18 @@ impl Known {
         missing.workers.sort_unstable();
         missing.workers.dedup();
         missing
+    }
+
+    fn names(&self, event: &Event) -> (Option<Arc<JobNames>>, Option<Arc<str>>) {
+        let job = event.job().and_then(|no| self.jobs.get(&no)).cloned();
+        let worker = worker_of(event).and_then(|no| self.workers.get(&no)).cloned();
+        (job, worker)
+    }
+
+    fn learn(&mut self, found: Self) {
+        self.jobs.extend(found.jobs);
+        self.workers.extend(found.workers);
+        self.forget_old();
     }
 
     fn forget_old(&mut self) {

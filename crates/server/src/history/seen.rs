@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bellwether_core::{Entry, Event};
 use bellwether_journal::Record;
-use bellwether_journal::envelope::{Place, envelope};
+use bellwether_journal::envelope::envelope;
 use bellwether_wire::event::entry_to_wire;
 use bellwether_wire::json::cloud_event;
 use bellwether_wire::v1;
@@ -27,6 +27,12 @@ impl Seen {
         worker: Option<Arc<str>>,
     ) -> Seen {
         Seen { record, index, job, worker }
+    }
+
+    /// Puts names where there are none yet.
+    pub(super) fn fill_in(&mut self, job: Option<Arc<JobNames>>, worker: Option<Arc<str>>) {
+        self.job = self.job.take().or(job);
+        self.worker = self.worker.take().or(worker);
     }
 
     pub(crate) fn entry(&self) -> &Entry {
@@ -58,7 +64,7 @@ impl Seen {
     pub(crate) fn to_wire(&self) -> v1::EventEnvelope {
         let names = self.names();
         let entry = self.entry();
-        let envelope = envelope(&self.record, entry, Place::default());
+        let envelope = envelope(&self.record, entry);
         v1::EventEnvelope {
             seq: entry.seq.0,
             at: entry.at.0,

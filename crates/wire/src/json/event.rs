@@ -64,7 +64,7 @@ pub(super) fn write_event<M: SerializeMap>(
             map.serialize_entry("result_hash", &hex(result_hash))
         }
         event => {
-            let Value::Object(fields) = rarer(event) else { return Ok(()) };
+            let Value::Object(fields) = rarer(event) else { unreachable!("an event is an object") };
             fields.iter().try_for_each(|(name, value)| map.serialize_entry(name, value))
         }
     }

@@ -6,16 +6,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use bellwether_brokers::{Broker, BrokerError, Channel, Settlement};
+use bellwether_brokers::{Broker, BrokerError, Channel, Delivery, Settlement};
 
 use super::Outcome;
 use crate::random::Random;
 use crate::stage::{
-    Stage, at_most_once, backlog_becomes, bodies, in_time, message, messages, numbers, publish,
-    receive, settle,
+    REDELIVER_AFTER, Stage, at_most_once, backlog_becomes, bodies, in_time, message, messages,
+    numbers, publish, receive, settle,
 };
 
 const LOAD: usize = 3000;
+const BATCH: usize = 50;
 const LOAD_DEADLINE: Duration = Duration::from_secs(90);
 
 pub(crate) async fn paused_broker_is_waited_for(stage: &mut Stage) -> Result<Outcome> {
@@ -121,12 +122,11 @@ pub(crate) async fn nothing_is_lost_in_crashes_under_load(stage: &mut Stage) -> 
     let twice = seen.values().filter(|(_, count)| *count > 1).count();
     eprintln!("{}: {crashes} crashes, {twice} redelivered", stage.bed.name());
     // What was settled while the server died may come again, under the same id; then it is done.
-    let rest = tokio::spawn(consume_for_ever(Arc::clone(&scheduler), seen));
-    backlog_becomes(&scheduler, &Channel::Jobs, 0).await?;
-    if rest.is_finished() {
-        rest.await??;
-    } else {
-        rest.abort();
+    tokio::time::timeout(LOAD_DEADLINE, consume_rest(&scheduler, seen))
+        .await
+        .context("what is settled comes again and again")??;
+    if stage.bed.counts_after_a_crash() {
+        backlog_becomes(&scheduler, &Channel::Jobs, 0).await?;
     }
     Ok(Outcome::Kept)
 }
@@ -134,21 +134,26 @@ pub(crate) async fn nothing_is_lost_in_crashes_under_load(stage: &mut Stage) -> 
 async fn consume(broker: Arc<dyn Broker>, progress: Arc<AtomicUsize>) -> Result<Seen> {
     let mut seen = Seen::new();
     while seen.len() < LOAD {
-        step(&broker, &mut seen).await?;
+        let batch = broker.receive(&Channel::Jobs, BATCH).await?;
+        take(&broker, batch, &mut seen).await?;
         progress.store(seen.len(), Ordering::Relaxed);
     }
     Ok(seen)
 }
 
-async fn consume_for_ever(broker: Arc<dyn Broker>, mut seen: Seen) -> Result<()> {
+/// Until nothing comes for longer than an unsettled message may stay away.
+async fn consume_rest(broker: &Arc<dyn Broker>, mut seen: Seen) -> Result<()> {
     loop {
-        step(&broker, &mut seen).await?;
+        let received = broker.receive(&Channel::Jobs, BATCH);
+        let Ok(batch) = tokio::time::timeout(REDELIVER_AFTER * 3, received).await else {
+            return Ok(());
+        };
+        take(broker, batch?, &mut seen).await?;
         ensure!(seen.len() == LOAD, "something came that was never sent");
     }
 }
 
-async fn step(broker: &Arc<dyn Broker>, seen: &mut Seen) -> Result<()> {
-    let batch = broker.receive(&Channel::Jobs, 50).await?;
+async fn take(broker: &Arc<dyn Broker>, batch: Vec<Delivery>, seen: &mut Seen) -> Result<()> {
     let mut settlements = Vec::new();
     for delivery in batch {
         let body = String::from_utf8(delivery.body.to_vec())?;

@@ -91,6 +91,12 @@ impl Bed for Nats {
         Ok(())
     }
 
+    /// A server that removed an acknowledged message and died before it noted the acknowledgement
+    /// counts that message for ever, and cannot deliver it. Seen with 2.9.10.
+    fn counts_after_a_crash(&self) -> bool {
+        false
+    }
+
     fn pause(&mut self) -> Result<Pause> {
         self.server.pause()
     }

@@ -56,7 +56,7 @@ impl ClickHouse {
             .stderr(Stdio::null())
             .kill_on_drop(true)
             .spawn()
-            .context("failed to start clickhouse-server; give --clickhouse URL")?;
+            .context("failed to start clickhouse-server with chrt (of util-linux); give --clickhouse URL")?;
         let ready = async {
             while TcpStream::connect(("127.0.0.1", port)).await.is_err() {
                 tokio::time::sleep(POLL).await;
