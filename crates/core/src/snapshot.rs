@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeSeq as _;
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::engine::Engine;
 use crate::index::timers::Timer;
+use crate::model::table::{Key, Table};
 use crate::model::{
     Config, JobNo, Micros, Name, RunNo, Seq, Timestamp, Token, TraceParent, WorkerNo,
 };
@@ -19,6 +21,10 @@ use crate::state::{Job, JobState, Run, State, Totals, Worker};
 /// The first format, followed by the trace parents of jobs that have one.
 const FORMAT: u32 = 2;
 const FIRST_FORMAT: u32 = 1;
+
+/// More than most jobs take without their payloads. Room that stays empty costs nothing, while a list
+/// that grows is copied.
+const JOB_BYTES: usize = 256;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
@@ -39,9 +45,9 @@ struct Facts<J, R, W, S, C> {
     last_job: JobNo,
     last_run: RunNo,
     last_worker: WorkerNo,
-    jobs: Vec<(JobNo, J)>,
-    runs: Vec<(RunNo, R)>,
-    workers: Vec<(WorkerNo, W)>,
+    jobs: J,
+    runs: R,
+    workers: W,
     paused: BTreeSet<Name>,
     statistics: S,
     breaker: Breaker,
@@ -57,6 +63,17 @@ struct Facts<J, R, W, S, C> {
     totals: Totals,
 }
 
+/// A table as it is read: a list of pairs, which is never made when it is written.
+struct Pairs<'a, K, V>(&'a Table<K, V>);
+
+impl<K: Key + Serialize, V: Serialize> Serialize for Pairs<'_, K, V> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(Some(self.0.len()))?;
+        self.0.iter().try_for_each(|pair| list.serialize_element(&pair))?;
+        list.end()
+    }
+}
+
 pub(crate) fn encode(engine: &Engine) -> Vec<u8> {
     let state = &engine.state;
     let facts = Facts {
@@ -69,9 +86,9 @@ pub(crate) fn encode(engine: &Engine) -> Vec<u8> {
         last_job: state.last_job,
         last_run: state.last_run,
         last_worker: state.last_worker,
-        jobs: state.jobs.iter().collect(),
-        runs: state.runs.iter().collect(),
-        workers: state.workers.iter().collect(),
+        jobs: Pairs(&state.jobs),
+        runs: Pairs(&state.runs),
+        workers: Pairs(&state.workers),
         paused: state.paused.clone(),
         statistics: &state.statistics,
         breaker: state.breaker,
@@ -92,7 +109,9 @@ pub(crate) fn encode(engine: &Engine) -> Vec<u8> {
         .filter_map(|(no, job)| Some((no, job.spec.trace_parent.as_deref()?.to_bytes().to_vec())))
         .collect();
     let plain = "facts are plain data and memory is not limited";
-    let bytes = postcard::to_allocvec(&facts).expect(plain);
+    let payload_bytes = usize::try_from(state.totals.payload_bytes).unwrap_or_default();
+    let expected = state.jobs.len() * JOB_BYTES + payload_bytes;
+    let bytes = postcard::to_extend(&facts, Vec::with_capacity(expected)).expect(plain);
     postcard::to_extend(&traces, bytes).expect(plain)
 }
 
@@ -101,7 +120,9 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<State, SnapshotError> {
     if !(FIRST_FORMAT..=FORMAT).contains(&found) {
         return Err(SnapshotError::Format { found });
     }
-    type Read = Facts<Job, Run, Worker, Statistics, Config>;
+    type Pairs<K, V> = Vec<(K, V)>;
+    type Read =
+        Facts<Pairs<JobNo, Job>, Pairs<RunNo, Run>, Pairs<WorkerNo, Worker>, Statistics, Config>;
     let (facts, rest): (Read, &[u8]) = postcard::take_from_bytes(bytes)?;
     let traces: Vec<(JobNo, Vec<u8>)> =
         if found == FIRST_FORMAT { Vec::new() } else { postcard::from_bytes(rest)? };

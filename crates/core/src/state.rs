@@ -77,7 +77,8 @@ pub struct Job {
     /// Attempts that never started.
     pub returns: u32,
     pub escalated: Option<Box<Escalated>>,
-    pub pinned: Option<WorkerId>,
+    /// Boxed, because it is rare and a million jobs wait.
+    pub pinned: Option<Box<WorkerId>>,
     /// Its place in the order of ready jobs: lower goes first.
     pub rank: i64,
     pub ended_at: Timestamp,

@@ -188,7 +188,7 @@ impl State {
         let (was_ready, place) = (job.state == JobState::Ready, (job.rank, no));
         self.unqueue_job(no);
         self.leave_class(no);
-        self.expect_job_mut(no).pinned = Some(id);
+        self.expect_job_mut(no).pinned = Some(Box::new(id));
         self.enter_class(no);
         let job = self.expect_job(no);
         let class = job.class;
@@ -229,7 +229,7 @@ impl State {
     fn requirements_of(&self, job: &Job) -> Arc<Requirements> {
         let role = job.escalated.as_ref().and_then(|escalated| escalated.role.clone());
         let target = match (&job.pinned, role) {
-            (Some(worker), _) => Target::Receiver(worker.clone()),
+            (Some(worker), _) => Target::Receiver(Name::clone(worker)),
             (None, Some(role)) => Target::Role(role),
             (None, None) => return job.spec.requirements.clone(),
         };

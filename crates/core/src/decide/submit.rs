@@ -129,8 +129,10 @@ impl Engine {
             Micros::ZERO => self.state.config.duration_default,
             mean => mean,
         };
+        // Not collected, which would keep the memory of `jobs` for a list that is far smaller.
+        let mut specs = Vec::with_capacity(jobs.len());
         let all = jobs.into_iter().zip(resolved).enumerate();
-        all.map(|(position, (job, resolved))| {
+        specs.extend(all.map(|(position, (job, resolved))| {
             let terms = RankTerms {
                 submitted_at: self.state.now,
                 priority: job.priority,
@@ -139,8 +141,8 @@ impl Engine {
                 path: paths.as_ref().map(|paths| paths[position]),
             };
             Arc::new(self.spec(job, resolved, &terms))
-        })
-        .collect()
+        }));
+        specs
     }
 
     fn spec(&self, job: NewJob, resolved: Resolved, terms: &RankTerms) -> JobSpec {

@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use bellwether_core::model::table::Table;
 use bellwether_core::model::{
     JobNo, JobSpec, Micros, Phase, RunId, Timestamp, Token, WorkerNo, WorkerSpec,
 };
 use bellwether_core::{Entry, Event, JobState, State};
-use rustc_hash::FxHashMap;
 
 use super::sighting::{JobEnd, OfferEnd, Sighting};
 
@@ -45,9 +45,8 @@ pub(crate) struct LiveOffer {
 /// As many jobs as the scheduler keeps that have not ended, and the workers that it remembers.
 #[derive(Debug, Default)]
 pub(crate) struct Live {
-    /// Boxed, because a table of large values doubles in large steps.
-    jobs: FxHashMap<JobNo, Box<LiveJob>>,
-    ended: VecDeque<Box<LiveJob>>,
+    jobs: Table<JobNo, LiveJob>,
+    ended: VecDeque<LiveJob>,
     workers: Workers,
 }
 
@@ -88,7 +87,7 @@ impl Live {
                     predicted: attempt.predicted,
                 })
                 .collect();
-            let mut known = Box::new(LiveJob::new(no, job.spec.clone(), run, job.submitted_at));
+            let mut known = LiveJob::new(no, job.spec.clone(), run, job.submitted_at);
             known.attempts = job.attempts;
             known.offers = offers;
             if job.state.has_ended() {
@@ -107,7 +106,7 @@ impl Live {
         }
     }
 
-    fn remember(&mut self, job: Box<LiveJob>) {
+    fn remember(&mut self, job: LiveJob) {
         self.ended.push_back(job);
         if self.ended.len() > ENDED_MAX {
             self.ended.pop_front();
@@ -121,13 +120,13 @@ impl Live {
             Event::Submitted { run, first, jobs } => {
                 let run = run.as_ref().map(|run| &run.id);
                 for (no, spec) in (first.0..).map(JobNo).zip(jobs) {
-                    let job = Box::new(LiveJob::new(no, spec.clone(), run.cloned(), at));
+                    let job = LiveJob::new(no, spec.clone(), run.cloned(), at);
                     tell(&Sighting::Submitted { job: &job });
                     self.jobs.insert(no, job);
                 }
             }
             Event::Assigned { job, worker, hedge, decision } => {
-                let Some(job) = self.jobs.get_mut(job) else { return };
+                let Some(job) = self.jobs.get_mut(*job) else { return };
                 job.attempts += u32::from(!hedge);
                 job.offers.push(LiveOffer {
                     token: Token::from(entry.seq),
@@ -142,7 +141,7 @@ impl Live {
                 tell(&Sighting::Decided { job, offer, decision, workers: &self.workers });
             }
             Event::Started { job, token } | Event::Granted { job, token } => {
-                let Some(job) = self.jobs.get_mut(job) else { return };
+                let Some(job) = self.jobs.get_mut(*job) else { return };
                 let found = job.offers.iter().position(|offer| offer.token == *token);
                 let Some(found) = found else { return };
                 if job.offers[found].started_at.is_none() {
@@ -162,12 +161,12 @@ impl Live {
                 self.end_offer(*job, *token, &OfferEnd::Revoked { reason: *reason }, entry, tell);
             }
             Event::Retried { job, not_before } => {
-                let Some(job) = self.jobs.get_mut(job) else { return };
+                let Some(job) = self.jobs.get_mut(*job) else { return };
                 job.queued_at = at.max(*not_before);
                 tell(&Sighting::Retried { job });
             }
             Event::Escalated { job, .. } => {
-                let Some(job) = self.jobs.get_mut(job) else { return };
+                let Some(job) = self.jobs.get_mut(*job) else { return };
                 job.queued_at = at;
                 tell(&Sighting::Escalated);
             }
@@ -208,7 +207,7 @@ impl Live {
         entry: &Entry,
         tell: &mut dyn FnMut(&Sighting<'_>),
     ) {
-        let Some(job) = self.jobs.get_mut(&job) else { return };
+        let Some(job) = self.jobs.get_mut(job) else { return };
         let Some(place) = job.offers.iter().position(|offer| offer.token == token) else { return };
         let offer = job.offers.remove(place);
         tell(&Sighting::OfferEnded { job, offer: &offer, end, at: entry.at, seq: entry.seq });
@@ -221,7 +220,7 @@ impl Live {
         entry: &Entry,
         tell: &mut dyn FnMut(&Sighting<'_>),
     ) {
-        let Some(mut job) = self.jobs.remove(&no) else { return };
+        let Some(mut job) = self.jobs.remove(no) else { return };
         job.offers.clear();
         tell(&Sighting::Ended { job: &job, end, at: entry.at });
         if end != JobEnd::Completed {

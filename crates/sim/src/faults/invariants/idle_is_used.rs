@@ -48,7 +48,7 @@ fn suits(worker: &Worker, job: &Job) -> bool {
     let needs = &job.spec.requirements;
     let role = job.escalated.as_ref().and_then(|escalated| escalated.role.as_ref());
     let wanted = match (&job.pinned, role, &needs.target) {
-        (Some(pinned), _, _) => pinned == worker.id(),
+        (Some(pinned), _, _) => **pinned == *worker.id(),
         (None, Some(role), _) | (None, None, Target::Role(role)) => {
             worker.spec.roles.contains(role)
         }
