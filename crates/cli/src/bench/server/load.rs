@@ -114,13 +114,14 @@ impl Load {
         payload.freeze()
     }
 
-    /// Connections are open and durations known before the measurement begins.
+    /// Connections are open and durations known before the measurement begins, and nothing of the
+    /// warm-up is left to write.
     pub(in crate::bench) async fn warm_up(&self, client: &Client) -> anyhow::Result<()> {
         for batch in (0..WARM_UP_JOBS).collect::<Vec<_>>().chunks(100) {
             let jobs = batch.iter().map(|number| v1::Submission {
                 run_id: String::new(),
                 jobs: vec![v1::NewJob {
-                    id: format!("{}-warm-{number}", self.prefix),
+                    id: self.warm_id(*number),
                     payload: self.payload(UNMEASURED),
                     ..self.job(0)
                 }],
@@ -130,7 +131,14 @@ impl Load {
             }
         }
         let warm = || self.times.warm_count.load(Ordering::Relaxed);
-        self.wait_for(WARM_UP_JOBS, warm).await.context("the warm-up did not end")
+        self.wait_for(WARM_UP_JOBS, warm).await.context("the warm-up did not end")?;
+        let position = client.status().await?.position;
+        client.job(&self.warm_id(WARM_UP_JOBS - 1), position).await?;
+        Ok(())
+    }
+
+    fn warm_id(&self, number: u64) -> String {
+        format!("{}-warm-{number}", self.prefix)
     }
 
     /// From the first that was sent to the last that was confirmed.
