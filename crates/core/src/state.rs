@@ -335,6 +335,11 @@ impl State {
         self.index.classes.ready()
     }
 
+    /// Jobs that wait for a moment.
+    pub fn delayed_jobs(&self) -> u64 {
+        self.index.timers.delayed()
+    }
+
     pub fn statistics(&self) -> &Statistics {
         &self.statistics
     }

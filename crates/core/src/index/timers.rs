@@ -17,15 +17,31 @@ pub(crate) enum Timer {
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
     set: BTreeSet<(Timestamp, Timer)>,
+    /// Those of delayed jobs.
+    delayed: u64,
+}
+
+impl Timer {
+    fn of_delayed(self) -> u64 {
+        u64::from(matches!(self, Timer::Delayed(_)))
+    }
 }
 
 impl Timers {
     pub(crate) fn set(&mut self, at: Timestamp, timer: Timer) {
-        self.set.insert((at, timer));
+        if self.set.insert((at, timer)) {
+            self.delayed += timer.of_delayed();
+        }
     }
 
     pub(crate) fn unset(&mut self, at: Timestamp, timer: Timer) {
-        self.set.remove(&(at, timer));
+        if self.set.remove(&(at, timer)) {
+            self.delayed -= timer.of_delayed();
+        }
+    }
+
+    pub(crate) fn delayed(&self) -> u64 {
+        self.delayed
     }
 
     /// No attempt is looked at before this moment.
@@ -41,7 +57,7 @@ impl Timers {
 
     #[cfg(feature = "defects")]
     pub(crate) fn clear(&mut self) {
-        self.set.clear();
+        *self = Timers::default();
     }
 
     pub(crate) fn next(&self) -> Option<Timestamp> {
@@ -54,7 +70,7 @@ impl Timers {
         if at > now {
             return None;
         }
-        self.set.pop_first();
+        self.unset(at, timer);
         Some(timer)
     }
 }

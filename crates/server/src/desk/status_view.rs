@@ -1,6 +1,8 @@
 //! How the scheduler is.
 
-use bellwether_core::model::WorkerStatus;
+use std::collections::{BTreeMap, BTreeSet};
+
+use bellwether_core::model::{JobNo, WorkerStatus};
 use bellwether_wire::v1;
 
 use super::job_view::state_to_wire;
@@ -46,25 +48,29 @@ fn status(view: &View<'_>) -> v1::StatusResponse {
     }
 }
 
-/// Jobs that are counted one by one on the loop; beyond, the registry's counts must do, which are
-/// some milliseconds old.
-const COUNTED_MAX: u64 = 50_000;
-
+/// Jobs that have not ended, without a look at each, because they may be a million.
 fn counts(view: &View<'_>) -> Vec<v1::StateCount> {
-    if view.state.totals().live > COUNTED_MAX {
-        return Vec::new();
+    let state = view.state;
+    let held = state.workers().flat_map(|(_, worker)| &worker.held).map(|attempt| attempt.job);
+    let active: BTreeSet<JobNo> = held.collect();
+    let active = active.into_iter().filter_map(|no| state.job(no));
+    let mut counts = BTreeMap::new();
+    for job in active.filter(|job| !job.state.has_ended()) {
+        *counts.entry(state_to_wire(&job.state)).or_insert(0) += 1;
     }
-    let mut counts = std::collections::BTreeMap::new();
-    for (_, job) in view.state.jobs().filter(|(_, job)| !job.state.has_ended()) {
-        *counts.entry(state_to_wire(&job.state) as i32).or_insert(0) += 1;
-    }
-    counts.into_iter().map(|(state, count)| v1::StateCount { state, count }).collect()
+    counts.insert(v1::JobState::Ready, state.ready_jobs());
+    counts.insert(v1::JobState::Delayed, state.delayed_jobs());
+    let elsewhere: u64 = counts.values().sum();
+    counts.insert(v1::JobState::Waiting, state.totals().live.saturating_sub(elsewhere));
+    counts
+        .into_iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(state, count)| v1::StateCount { state: state.into(), count })
+        .collect()
 }
 
 /// The registry knows of all that have ended.
 fn add_ended(status: &mut v1::StatusResponse, counts: Vec<v1::StateCount>) {
-    let counted = !status.jobs.is_empty();
-    let ended = |state: v1::JobState| state as i32 >= v1::JobState::Completed as i32;
-    let wanted = |count: &v1::StateCount| !counted || ended(count.state());
-    status.jobs.extend(counts.into_iter().filter(wanted));
+    let ended = |count: &v1::StateCount| count.state() >= v1::JobState::Completed;
+    status.jobs.extend(counts.into_iter().filter(ended));
 }

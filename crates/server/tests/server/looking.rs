@@ -4,6 +4,7 @@ use anyhow::{Context as _, Result};
 use bellwether_core::model::Micros;
 use bellwether_wire::v1;
 use bellwether_wire::v1::JobState;
+use bellwether_wire::v1::report::Report as Kind;
 
 use crate::fixture::{Fixture, accepted, job, rejection};
 
@@ -160,6 +161,39 @@ async fn workers_and_status_are_seen() -> Result<()> {
     assert_eq!(status.role, "alone");
     let offered = status.jobs.iter().find(|count| count.state() == JobState::Offered);
     assert_eq!(offered.map(|count| count.count), Some(1));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn status_counts_every_job_that_was_acknowledged() -> Result<()> {
+    let mut fixture = Fixture::start().await?;
+    let mut worker = fixture.worker("w", 2).await?;
+    fixture.submit(vec![job("offered"), job("running")]).await?;
+    worker.offer().await?;
+    let running = worker.offer().await?;
+    worker.report(&running, Kind::Acknowledge(v1::Acknowledge {})).await?;
+    fixture.job_is(&running.id, JobState::Running).await?;
+    let ready = 60_000;
+    for batch in (0..ready).collect::<Vec<_>>().chunks(5_000) {
+        fixture
+            .submit(batch.iter().map(|number| job(&format!("ready-{number}"))).collect())
+            .await?;
+    }
+    let delayed = v1::NewJob { delay: 3_600_000_000, ..job("delayed") };
+    let dependent = v1::NewJob { dependencies: vec!["delayed".to_owned()], ..job("dependent") };
+    fixture.submit(vec![delayed]).await?;
+    fixture.submit(vec![dependent]).await?;
+
+    let status = fixture.client.status(v1::StatusRequest {}).await?.into_inner();
+    let counts: Vec<_> = status.jobs.iter().map(|count| (count.state(), count.count)).collect();
+    let expected = [
+        (JobState::Waiting, 1),
+        (JobState::Delayed, 1),
+        (JobState::Ready, ready),
+        (JobState::Offered, 1),
+        (JobState::Running, 1),
+    ];
+    assert_eq!(counts, expected);
     Ok(())
 }
 
