@@ -2,9 +2,10 @@
 
 use clickhouse::Client;
 use clickhouse::error::Error;
+use clickhouse::insert_formatted::BufInsertFormatted;
 
 use super::cursor::Cursor;
-use super::row::{DecisionRow, ExecutionRow, Row};
+use super::row::Row;
 use super::schema::migrate;
 use crate::config::ClickHouse;
 use crate::telemetry::outlet::{Outlet, Undelivered};
@@ -35,32 +36,17 @@ impl Tables {
         if !std::mem::replace(&mut self.migrated, false) {
             migrate(&self.base, &self.database).await?;
         }
-        let mut decisions = None;
-        let mut executions = None;
+        let mut inserts: [Option<BufInsertFormatted>; 2] = [None, None];
         for row in rows {
-            match row {
-                Row::Decision(row) => {
-                    if decisions.is_none() {
-                        decisions = Some(self.client.insert::<DecisionRow>("decisions").await?);
-                    }
-                    if let Some(insert) = &mut decisions {
-                        insert.write(row).await?;
-                    }
-                }
-                Row::Execution(row) => {
-                    if executions.is_none() {
-                        executions = Some(self.client.insert::<ExecutionRow>("executions").await?);
-                    }
-                    if let Some(insert) = &mut executions {
-                        insert.write(row).await?;
-                    }
-                }
+            let insert = inserts[row.table as usize].get_or_insert_with(|| {
+                self.client.insert_formatted_with(row.table.insert()).buffered()
+            });
+            insert.write_buffered(&row.bytes);
+            if insert.buf_len() >= insert.nominal_capacity() {
+                insert.flush().await?;
             }
         }
-        if let Some(insert) = decisions {
-            insert.end().await?;
-        }
-        if let Some(insert) = executions {
+        for insert in inserts.iter_mut().flatten() {
             insert.end().await?;
         }
         self.migrated = true;
@@ -80,7 +66,7 @@ impl Outlet for Tables {
 
     fn delivered(&mut self, batch: &[Row]) {
         if let Some(last) = batch.last() {
-            self.cursor.save(last.position());
+            self.cursor.save(last.position);
         }
     }
 }

@@ -1,96 +1,134 @@
-//! Rows as they are sent, field by field in the order of the tables. Names are shared, not copied:
-//! there may be a hundred thousand rows a second.
+//! Rows as they are sent, in ClickHouse's binary format. They are written when they are made: there
+//! may be a hundred thousand a second, and to pass names on to the thread that sends them costs more
+//! than to copy their bytes.
 
 use bellwether_core::model::{Name, Seq};
-use serde::{Serialize, Serializer};
 
-#[derive(Debug)]
-pub(crate) enum Row {
-    Decision(DecisionRow),
-    Execution(ExecutionRow),
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Table {
+    Decisions,
+    Executions,
 }
 
-impl Row {
-    pub(super) fn position(&self) -> Seq {
+impl Table {
+    /// The statement that takes rows, with the columns in the order in which they are written.
+    pub(super) fn insert(self) -> &'static str {
         match self {
-            Row::Decision(row) => Seq(row.position),
-            Row::Execution(row) => Seq(row.position),
+            Table::Decisions => {
+                "INSERT INTO decisions (stream, position, at, at_us, job, job_id, type, run_id, \
+                 attempt, worker, hedge, strategy, fallback, reason, score, predicted_wait_us, \
+                 predicted_us, confidence_percent, load_model, queued_us, losers, loser_scores, \
+                 shadow_worker) FORMAT RowBinary"
+            }
+            Table::Executions => {
+                "INSERT INTO executions (stream, position, at, token, job, job_id, type, run_id, \
+                 sender, attempt, worker, worker_class, hedge, outcome, cause, error, \
+                 submitted_us, offered_us, started_us, ended_us, duration_us, predicted_us, \
+                 input_bytes, cpu, result_hash, trace_id) FORMAT RowBinary"
+            }
         }
     }
 }
 
-#[derive(Debug, clickhouse::Row, Serialize)]
-pub(crate) struct DecisionRow {
-    pub(super) stream: Name,
-    /// The token of the attempt: where the decision is in the journal.
-    pub(super) position: u64,
-    /// Seconds.
-    pub(super) at: u32,
-    pub(super) at_us: u64,
-    pub(super) job: u64,
-    pub(super) job_id: Name,
-    #[serde(rename = "type")]
-    pub(super) kind: Name,
-    #[serde(serialize_with = "or_empty")]
-    pub(super) run_id: Option<Name>,
-    pub(super) attempt: u32,
-    #[serde(serialize_with = "or_empty")]
-    pub(super) worker: Option<Name>,
-    pub(super) hedge: bool,
-    pub(super) strategy: &'static str,
-    pub(super) fallback: bool,
-    pub(super) reason: &'static str,
-    pub(super) score: i64,
-    pub(super) predicted_wait_us: u64,
-    pub(super) predicted_us: u64,
-    pub(super) confidence_percent: u8,
-    pub(super) load_model: bool,
-    pub(super) queued_us: u64,
-    pub(super) losers: Vec<Name>,
-    pub(super) loser_scores: Vec<i64>,
-    #[serde(serialize_with = "or_empty")]
-    pub(super) shadow_worker: Option<Name>,
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(super) table: Table,
+    /// In the journal.
+    pub(super) position: Seq,
+    pub(super) bytes: Box<[u8]>,
 }
 
-#[derive(Debug, clickhouse::Row, Serialize)]
-pub(crate) struct ExecutionRow {
-    pub(super) stream: Name,
-    /// Where the end of the attempt is in the journal.
-    pub(super) position: u64,
-    /// Seconds: when it ended.
-    pub(super) at: u32,
-    /// Where its decision is in the journal.
-    pub(super) token: u64,
-    pub(super) job: u64,
-    pub(super) job_id: Name,
-    #[serde(rename = "type")]
-    pub(super) kind: Name,
-    #[serde(serialize_with = "or_empty")]
-    pub(super) run_id: Option<Name>,
-    #[serde(serialize_with = "or_empty")]
-    pub(super) sender: Option<Name>,
-    pub(super) attempt: u32,
-    #[serde(serialize_with = "or_empty")]
-    pub(super) worker: Option<Name>,
-    #[serde(serialize_with = "or_empty")]
-    pub(super) worker_class: Option<Name>,
-    pub(super) hedge: bool,
-    pub(super) outcome: &'static str,
-    pub(super) cause: &'static str,
-    pub(super) error: String,
-    pub(super) submitted_us: u64,
-    pub(super) offered_us: u64,
-    /// 0 if it never started.
-    pub(super) started_us: u64,
-    pub(super) ended_us: u64,
-    pub(super) duration_us: u64,
-    pub(super) predicted_us: u64,
-    pub(super) input_bytes: u64,
-    pub(super) cpu: u32,
-    pub(super) result_hash: String,
-    pub(super) trace_id: String,
+/// A row that is being written, value by value.
+#[derive(Debug, Default)]
+pub(super) struct Values {
+    bytes: Vec<u8>,
 }
 
-fn or_empty<S: Serializer>(name: &Option<Name>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(name.as_ref().map_or("", Name::as_str))
+impl Values {
+    pub(super) fn u64(&mut self, value: u64) -> &mut Values {
+        self.raw(&value.to_le_bytes())
+    }
+
+    pub(super) fn i64(&mut self, value: i64) -> &mut Values {
+        self.raw(&value.to_le_bytes())
+    }
+
+    pub(super) fn u32(&mut self, value: u32) -> &mut Values {
+        self.raw(&value.to_le_bytes())
+    }
+
+    pub(super) fn u8(&mut self, value: u8) -> &mut Values {
+        self.raw(&[value])
+    }
+
+    pub(super) fn bool(&mut self, value: bool) -> &mut Values {
+        self.u8(value.into())
+    }
+
+    pub(super) fn text(&mut self, value: &str) -> &mut Values {
+        self.length(value.len()).raw(value.as_bytes())
+    }
+
+    /// Empty where there is none.
+    pub(super) fn name(&mut self, value: Option<&Name>) -> &mut Values {
+        self.text(value.map_or("", Name::as_str))
+    }
+
+    /// In hexadecimal digits.
+    pub(super) fn hex(&mut self, value: &[u8]) -> &mut Values {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        self.length(2 * value.len());
+        let digits = value.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+        self.bytes.extend(digits.map(|digit| DIGITS[usize::from(digit)]));
+        self
+    }
+
+    pub(super) fn list<T>(
+        &mut self,
+        values: impl Iterator<Item = T> + Clone,
+        write: impl Fn(&mut Values, T) -> &mut Values,
+    ) -> &mut Values {
+        let all = self.length(values.clone().count());
+        values.fold(all, write)
+    }
+
+    /// The row, and an empty one to write next.
+    pub(super) fn finish(&mut self, table: Table, position: Seq) -> Row {
+        let bytes = self.bytes.as_slice().into();
+        self.bytes.clear();
+        Row { table, position, bytes }
+    }
+
+    /// Seven bits a byte, the lowest first.
+    fn length(&mut self, mut length: usize) -> &mut Values {
+        while length >= 0x80 {
+            self.bytes.push((length & 0x7f) as u8 | 0x80);
+            length >>= 7;
+        }
+        self.raw(&[length as u8])
+    }
+
+    fn raw(&mut self, bytes: &[u8]) -> &mut Values {
+        self.bytes.extend_from_slice(bytes);
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_and_lists_begin_with_their_length() {
+        let mut values = Values::default();
+        let text = "x".repeat(300);
+        values.text(&text).hex(&[0x0f, 0xa0]).list([7, 8].into_iter(), Values::u64);
+        let row = values.finish(Table::Decisions, Seq(1));
+        let mut expected = vec![0xac, 0x02];
+        expected.extend_from_slice(text.as_bytes());
+        expected.extend_from_slice(b"\x040fa0\x02");
+        expected.extend_from_slice(&[7, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(*row.bytes, *expected);
+        assert!(values.finish(Table::Decisions, Seq(2)).bytes.is_empty());
+    }
 }

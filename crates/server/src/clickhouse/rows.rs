@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use bellwether_core::Decision;
 use bellwether_core::model::{Name, Seq, Timestamp, WorkerNo};
-use bellwether_wire::json::hex;
 
 use super::cursor::Cursor;
 use super::names::reason_name;
-use super::row::{DecisionRow, ExecutionRow, Row};
+use super::row::{Row, Table, Values};
 use crate::telemetry::buffer::Buffer;
 use crate::telemetry::live::{LiveJob, LiveOffer, Workers};
 use crate::telemetry::sighting::{OfferEnd, Sighting};
@@ -21,12 +20,14 @@ pub(crate) struct Rows {
     sent: Seq,
     /// Made since the last hand-over.
     fresh: Vec<Row>,
+    /// The row that is being written.
+    values: Values,
 }
 
 impl Rows {
     pub(super) fn new(buffer: Arc<Buffer<Row>>, cursor: &Cursor) -> Rows {
         let stream = cursor.stream.clone();
-        Rows { buffer, stream, sent: cursor.sent, fresh: Vec::new() }
+        Rows { buffer, stream, sent: cursor.sent, fresh: Vec::new(), values: Values::default() }
     }
 
     /// Positions up to `first` cannot be read again: what was not sent of them is lost.
@@ -42,13 +43,13 @@ impl Rows {
             Sighting::Decided { job, offer, decision, workers } => {
                 if offer.token.0 > self.sent.0 {
                     let row = self.decision(job, offer, decision, workers);
-                    self.fresh.push(Row::Decision(row));
+                    self.fresh.push(row);
                 }
             }
             Sighting::OfferEnded { job, offer, end, at, seq } => {
                 if *seq > self.sent {
                     let row = self.execution(job, offer, end, *at, *seq);
-                    self.fresh.push(Row::Execution(row));
+                    self.fresh.push(row);
                 }
             }
             Sighting::Submitted { .. }
@@ -70,53 +71,51 @@ impl Rows {
     }
 
     fn decision(
-        &self,
+        &mut self,
         job: &LiveJob,
         offer: &LiveOffer,
         decision: &Decision,
         workers: &Workers,
-    ) -> DecisionRow {
-        let name = |no: &WorkerNo| workers.get(no).map(|worker| worker.id.clone());
-        let losers: Vec<(Name, i64)> = decision
-            .losers
-            .iter()
-            .filter_map(|loser| Some((name(&loser.worker)?, loser.score.0)))
-            .collect();
-        DecisionRow {
-            stream: self.stream.clone(),
-            position: offer.token.0,
-            at: seconds(offer.offered_at),
-            at_us: offer.offered_at.0,
-            job: job.no.0,
-            job_id: job.spec.id.clone(),
-            kind: job.spec.kind().clone(),
-            run_id: job.run.clone(),
-            attempt: offer.number,
-            worker: offer.worker.as_ref().map(|worker| worker.id.clone()),
-            hedge: offer.hedge,
-            strategy: decision.strategy.as_str(),
-            fallback: decision.fallback,
-            reason: reason_name(decision.reason),
-            score: decision.score.0,
-            predicted_wait_us: decision.predicted_wait.0,
-            predicted_us: decision.predicted_duration.0,
-            confidence_percent: decision.confidence_percent,
-            load_model: decision.load_model,
-            queued_us: offer.offered_at.since(job.queued_at).0,
-            loser_scores: losers.iter().map(|(_, score)| *score).collect(),
-            losers: losers.into_iter().map(|(name, _)| name).collect(),
-            shadow_worker: decision.shadow.as_ref().and_then(|shadow| name(&shadow.worker)),
-        }
+    ) -> Row {
+        let name = |no: WorkerNo| workers.get(&no).map(|worker| &worker.id);
+        let losers =
+            decision.losers.iter().filter_map(|loser| Some((name(loser.worker)?, loser.score.0)));
+        let shadow = decision.shadow.as_ref().and_then(|shadow| name(shadow.worker));
+        self.values
+            .name(Some(&self.stream))
+            .u64(offer.token.0)
+            .u32(seconds(offer.offered_at))
+            .u64(offer.offered_at.0)
+            .u64(job.no.0)
+            .name(Some(&job.spec.id))
+            .name(Some(job.spec.kind()))
+            .name(job.run.as_ref())
+            .u32(offer.number)
+            .name(offer.worker.as_ref().map(|worker| &worker.id))
+            .bool(offer.hedge)
+            .text(decision.strategy.as_str())
+            .bool(decision.fallback)
+            .text(reason_name(decision.reason))
+            .i64(decision.score.0)
+            .u64(decision.predicted_wait.0)
+            .u64(decision.predicted_duration.0)
+            .u8(decision.confidence_percent)
+            .bool(decision.load_model)
+            .u64(offer.offered_at.since(job.queued_at).0)
+            .list(losers.clone(), |values, (name, _)| values.name(Some(name)))
+            .list(losers, |values, (_, score)| values.i64(score))
+            .name(shadow)
+            .finish(Table::Decisions, Seq(offer.token.0))
     }
 
     fn execution(
-        &self,
+        &mut self,
         job: &LiveJob,
         offer: &LiveOffer,
         end: &OfferEnd<'_>,
         at: Timestamp,
         seq: Seq,
-    ) -> ExecutionRow {
+    ) -> Row {
         let worker = offer.worker.as_ref();
         // A worker may finish before it has said that it began.
         let started = match (offer.started_at, end) {
@@ -124,34 +123,36 @@ impl Rows {
             (None, OfferEnd::Completed { .. }) => Some(offer.offered_at),
             (None, OfferEnd::Failed { .. } | OfferEnd::Revoked { .. }) => None,
         };
-        ExecutionRow {
-            stream: self.stream.clone(),
-            position: seq.0,
-            at: seconds(at),
-            token: offer.token.0,
-            job: job.no.0,
-            job_id: job.spec.id.clone(),
-            kind: job.spec.kind().clone(),
-            run_id: job.run.clone(),
-            sender: job.spec.sender.clone(),
-            attempt: offer.number,
-            worker: worker.map(|worker| worker.id.clone()),
-            worker_class: worker.map(|worker| worker.class.clone()),
-            hedge: offer.hedge,
-            outcome: end.name(),
-            cause: end.cause(),
-            error: end.error().to_owned(),
-            submitted_us: job.submitted_at.0,
-            offered_us: offer.offered_at.0,
-            started_us: started.map_or(0, |started| started.0),
-            ended_us: at.0,
-            duration_us: started.map_or(0, |started| at.since(started).0),
-            predicted_us: offer.predicted.0,
-            input_bytes: job.spec.input_bytes,
-            cpu: job.spec.requirements.resources.cpu,
-            result_hash: end.result_hash().map_or_else(String::new, |hash| hex(hash)),
-            trace_id: job.spec.trace_parent.as_ref().map_or_else(String::new, |t| hex(&t.trace_id)),
-        }
+        let trace_id = job.spec.trace_parent.as_ref().map(|trace| trace.trace_id);
+        self.values
+            .name(Some(&self.stream))
+            .u64(seq.0)
+            .u32(seconds(at))
+            .u64(offer.token.0)
+            .u64(job.no.0)
+            .name(Some(&job.spec.id))
+            .name(Some(job.spec.kind()))
+            .name(job.run.as_ref())
+            .name(job.spec.sender.as_ref())
+            .u32(offer.number)
+            .name(worker.map(|worker| &worker.id))
+            .name(worker.map(|worker| &worker.class))
+            .bool(offer.hedge)
+            .text(end.name())
+            .text(end.cause())
+            .text(end.error())
+            .u64(job.submitted_at.0)
+            .u64(offer.offered_at.0)
+            // 0 if it never started.
+            .u64(started.map_or(0, |started| started.0))
+            .u64(at.0)
+            .u64(started.map_or(0, |started| at.since(started).0))
+            .u64(offer.predicted.0)
+            .u64(job.spec.input_bytes)
+            .u32(job.spec.requirements.resources.cpu)
+            .hex(end.result_hash().map_or(&[], |hash| hash))
+            .hex(trace_id.as_ref().map_or(&[], |id| id))
+            .finish(Table::Executions, seq)
     }
 }
 

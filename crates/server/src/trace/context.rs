@@ -12,7 +12,7 @@ pub(crate) const TRACE_PARENT: &str = "traceparent";
 /// some are.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tracing {
-    /// A job without a context is traced if the hash of its name is below.
+    /// A job without a context is traced if its lot is below.
     threshold: u64,
 }
 
@@ -37,18 +37,25 @@ impl Tracing {
             let trace = JobTrace { trace_id, parent: Some(span_id), flags };
             return given.is_sampled().then_some(trace);
         }
-        if self.threshold == 0 {
+        if lot(no) >= self.threshold {
             return None;
         }
         let hash = blake3::Hasher::new()
             .update(spec.id.as_str().as_bytes())
             .update(&no.0.to_le_bytes())
             .finalize();
-        let (chance, rest) = hash.as_bytes().split_first_chunk()?;
-        let trace_id = *rest.first_chunk()?;
-        let chosen = u64::from_le_bytes(*chance) < self.threshold;
-        chosen.then_some(JobTrace { trace_id, parent: None, flags: 1 })
+        let trace_id = *hash.as_bytes().first_chunk()?;
+        Some(JobTrace { trace_id, parent: None, flags: 1 })
     }
+}
+
+/// The same whenever it is asked, and spread evenly (the finalizer of SplitMix64). It is drawn for
+/// every event of every job, so it is not a cryptographic hash.
+fn lot(no: JobNo) -> u64 {
+    let mut lot = no.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    lot = (lot ^ (lot >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    lot = (lot ^ (lot >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    lot ^ (lot >> 31)
 }
 
 impl JobTrace {
