@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::Subject;
+use async_nats::jetstream::consumer::pull::Batch;
 use async_nats::jetstream::consumer::{Consumer, pull};
 use async_nats::jetstream::{Context, Message};
-use futures_util::{FutureExt, StreamExt};
+use futures_util::{FutureExt, Stream, StreamExt};
 use tokio::time::Instant;
 
 use super::connection::Server;
@@ -21,8 +22,9 @@ use crate::message::{Delivery, MessageId, Receipt, Token};
 /// How long one request for messages stands in the server.
 const REQUEST: Duration = Duration::from_secs(1);
 
-/// After this the server has forgotten the request, because it was started anew.
-const REQUEST_FORGOTTEN: Duration = Duration::from_secs(2);
+/// After this the server should have said that the request has ended. It does not if it was started
+/// anew, and now and then it forgets to.
+const REQUEST_ENDED: Duration = Duration::from_millis(1_030);
 
 #[derive(Debug)]
 pub(super) struct Fetch {
@@ -39,6 +41,8 @@ struct Reading {
     /// Tells this stream's messages from those of another one with the same name.
     origin: String,
     next_progress: Instant,
+    /// A request whose end was not heard: something may still be on its way.
+    unended: Option<Batch>,
 }
 
 impl Fetch {
@@ -70,7 +74,7 @@ impl Fetch {
                 .await?;
         let origin = stream.cached_info().created.unix_timestamp_nanos().to_string();
         let next_progress = Instant::now() + self.names.redeliver_after / 3;
-        let mut reading = Reading { context, consumer, origin, next_progress };
+        let mut reading = Reading { context, consumer, origin, next_progress, unended: None };
         backoff.succeeded();
         while !inlet.is_closed() {
             self.request(&mut reading, inlet, events_after).await?;
@@ -111,8 +115,9 @@ impl Fetch {
             .messages()
             .await
             .map_err(|error| self.server.lost(error))?;
-        let forgotten = Instant::now() + REQUEST_FORGOTTEN;
-        let mut open = true;
+        let ended = Instant::now() + REQUEST_ENDED;
+        let mut unended = reading.unended.take();
+        let (mut open, mut heard) = (true, false);
         while open || !waiting.is_empty() {
             tokio::select! {
                 message = messages.next(), if open => {
@@ -123,17 +128,21 @@ impl Fetch {
                             Some(Ok(message)) => waiting.push(self.delivery(reading, message)?),
                             Some(Err(error)) => return Err(self.server.lost(error)),
                             None => {
-                                open = false;
+                                (open, heard) = (false, true);
                                 break;
                             }
                         }
                         next = messages.next().now_or_never();
                     }
                 }
+                message = next_of(&mut unended), if unended.is_some() => match message {
+                    Some(Ok(message)) => waiting.push(self.delivery(reading, message)?),
+                    Some(Err(_)) | None => unended = None,
+                },
                 permit = inlet.reserve(), if !waiting.is_empty() => {
                     let Ok(permit) = permit else { return Ok(()) };
-                    if let Some((sequence, _)) = waiting.last() {
-                        *events_after = *sequence;
+                    if let Some(last) = waiting.iter().map(|(sequence, _)| *sequence).max() {
+                        *events_after = last;
                     }
                     let batch = std::mem::take(waiting);
                     permit.send(Ok(batch.into_iter().map(|(_, delivery)| delivery).collect()));
@@ -141,8 +150,11 @@ impl Fetch {
                 () = tokio::time::sleep_until(reading.next_progress) => {
                     self.show_progress(reading).await?;
                 }
-                () = tokio::time::sleep_until(forgotten), if open => open = false,
+                () = tokio::time::sleep_until(ended), if open => open = false,
             }
+        }
+        if !heard {
+            reading.unended = Some(messages);
         }
         Ok(())
     }
@@ -187,5 +199,13 @@ impl Fetch {
                 .map_err(|error| self.server.lost(error))?;
         }
         Ok(())
+    }
+}
+
+/// Of none there is never a next one.
+async fn next_of(messages: &mut Option<Batch>) -> Option<<Batch as Stream>::Item> {
+    match messages {
+        Some(messages) => messages.next().await,
+        None => std::future::pending().await,
     }
 }
