@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::MetadataExt;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode};
 
 use super::{Place, table};
@@ -38,6 +39,8 @@ pub(super) fn open(place: &Place) -> Result<Open, BrokerError> {
         ));
     }
     connection.pragma_update(None, "synchronous", "FULL").map_err(explain)?;
+    // Else a query with a limit is planned anew whenever that is bound.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(explain)?;
     let identity = table::make_all(&mut connection, &place.prefix).map_err(explain)?;
     let inode = std::fs::metadata(&place.path)
         .map_err(|error| BrokerError::lost(place.server(), error))?
