@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lapin::options::ConfirmSelectOptions;
+use lapin::protocol::AMQPError;
 use lapin::tcp::OwnedTLSConfig;
 use lapin::uri::{AMQPAuthority, AMQPQueryString, AMQPScheme, AMQPUri, AMQPUserInfo};
 use lapin::{Connection, ConnectionProperties, ErrorKind};
@@ -133,6 +134,9 @@ impl Server {
     pub(super) fn failure(&self, error: &lapin::Error) -> BrokerError {
         let way_out = match error.kind() {
             _ if is_distrust(error) => TRUST,
+            ErrorKind::ProtocolError(amqp) if is_starting(amqp) => {
+                return BrokerError::lost(self.name(), error);
+            }
             ErrorKind::ProtocolError(amqp) => match amqp.get_id() {
                 403 => "correct user and password, and let the user configure, read and write",
                 404 | 406 => "delete the queue of this name or choose another stream_prefix",
@@ -147,6 +151,11 @@ impl Server {
         };
         BrokerError::refused(self.name(), error, way_out)
     }
+}
+
+/// Whether the server was started a moment ago and has not brought up a stream that it knows.
+fn is_starting(error: &AMQPError) -> bool {
+    error.get_message().as_str().contains("does not have a replica on the local node")
 }
 
 /// Whether the server says that there is no such queue.

@@ -78,8 +78,8 @@ fn launch(ports: Ports, data: &TempDir) -> Result<Process> {
     Process::start(&mut command(SERVER, ports, data))?.ready(ports.server)
 }
 
-/// The server writes down that there is a new queue within a few seconds, but not before it confirms
-/// the first message in it. Whoever kills it earlier loses that queue, whatever is in it.
+/// The server may confirm messages in a new queue before it has written down that there is one.
+/// Whoever kills it then loses that queue, whatever is in it.
 fn write_down_queues(ports: Ports, data: &TempDir) -> Result<()> {
     let output =
         command(CONTROL, ports, data).args(["--quiet", "eval", "mnesia:sync_log()."]).output()?;
