@@ -46,7 +46,7 @@ impl Settings {
             redeliver_after: Duration::from_secs(30),
             prefetch: 1024,
             timeout: Duration::from_secs(10),
-            events_max: 20_000,
+            events_max: 8_000,
             side: Side::Scheduler,
         }
     }

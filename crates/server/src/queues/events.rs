@@ -23,6 +23,10 @@ const MESSAGE_EVENTS_MAX: usize = 100;
 const MESSAGE_BYTES: usize = 64 << 10;
 /// Batches that are ready while one is being published.
 const BATCHES_READY_MAX: usize = 2;
+/// With fewer than these others may come soon, and many small messages cost a broker more than a few
+/// large ones: so they gather.
+const FEW_EVENTS: u64 = 200;
+const GATHER: Duration = Duration::from_millis(10);
 /// How often the position is written while much happens.
 const POSITION_INTERVAL: Duration = Duration::from_millis(250);
 /// The pause after the server was lost or the journal could not be read.
@@ -131,6 +135,9 @@ impl Reader {
             match self.batch().await {
                 Ok(batch) => permit.send(batch),
                 Err(pause) => tokio::time::sleep(pause).await,
+            }
+            if self.cursor.next().0 < next.0 + FEW_EVENTS {
+                tokio::time::sleep(GATHER).await;
             }
         }
     }
