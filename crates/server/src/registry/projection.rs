@@ -12,8 +12,9 @@ use super::store::{self, Position};
 use crate::desk::state_to_wire;
 use crate::priority;
 
-/// Jobs that nothing has happened to, kept in memory until they are written: a hundred bytes each.
-const FRESH_MAX: usize = 100_000;
+/// Jobs that nothing has happened to, kept in memory until they are written: a hundred bytes each, or
+/// five hundred where the journal had to be read for them.
+const FRESH_MAX: usize = 50_000;
 /// Other rows in memory.
 const ROWS_MAX: usize = 50_000;
 /// Rows that are written in one go when there is time: about a tenth of a millisecond.
