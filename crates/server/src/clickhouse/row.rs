@@ -3,6 +3,7 @@
 //! than to copy their bytes.
 
 use bellwether_core::model::{Name, Seq};
+use bellwether_wire::json::hex;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Table {
@@ -76,11 +77,7 @@ impl Values {
 
     /// In hexadecimal digits.
     pub(super) fn hex(&mut self, value: &[u8]) -> &mut Values {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        self.length(2 * value.len());
-        let digits = value.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-        self.bytes.extend(digits.map(|digit| DIGITS[usize::from(digit)]));
-        self
+        self.text(&hex(value))
     }
 
     pub(super) fn list<T>(
