@@ -134,13 +134,14 @@ impl Server {
     pub(super) fn failure(&self, error: &lapin::Error) -> BrokerError {
         let way_out = match error.kind() {
             _ if is_distrust(error) => TRUST,
-            ErrorKind::ProtocolError(amqp) if is_starting(amqp) => {
-                return BrokerError::lost(self.name(), error);
-            }
             ErrorKind::ProtocolError(amqp) => match amqp.get_id() {
                 403 => "correct user and password, and let the user configure, read and write",
-                404 | 406 => "delete the queue of this name or choose another stream_prefix",
+                406 if is_of_another_kind(amqp) => {
+                    "delete what has this name, or choose another stream_prefix"
+                }
                 530 => "make the virtual host and let the user into it",
+                // A queue that is gone is made again. One that a server has not yet brought up, and
+                // its streams come some seconds after its port, is told in several ways.
                 _ => return BrokerError::lost(self.name(), error),
             },
             ErrorKind::InvalidProtocolVersion(_) | ErrorKind::ParsingError(_) => {
@@ -153,12 +154,15 @@ impl Server {
     }
 }
 
-/// Whether the server was started a moment ago and has not brought up a stream that it knows.
-fn is_starting(error: &AMQPError) -> bool {
-    error.get_message().as_str().contains("does not have a replica on the local node")
+/// Whether there is a queue or exchange of this name that was declared in another way. The same code also
+/// stands for what passes: a stream that is not up yet, a message that was held for too long.
+fn is_of_another_kind(error: &AMQPError) -> bool {
+    error.get_message().as_str().contains("inequivalent arg")
 }
 
-/// Whether the server says that there is no such queue.
-pub(super) fn is_not_found(error: &lapin::Error) -> bool {
-    matches!(error.kind(), ErrorKind::ProtocolError(amqp) if amqp.get_id() == 404)
+/// Whether the server says that there is no such queue, and not that it can't be reached at present.
+pub(super) fn is_absent(error: &lapin::Error) -> bool {
+    const NOT_FOUND: u16 = 404;
+    matches!(error.kind(), ErrorKind::ProtocolError(amqp)
+        if amqp.get_id() == NOT_FOUND && amqp.get_message().as_str().contains("no queue"))
 }

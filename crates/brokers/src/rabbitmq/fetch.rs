@@ -115,11 +115,15 @@ impl Fetch {
             arguments.insert("x-stream-offset".into(), from);
         }
         let options = BasicConsumeOptions::default();
-        let consumer = channel
-            .basic_consume(queue.as_str().into(), "".into(), options, arguments)
-            .await
-            .map_err(explain)?;
-        Ok((channel, consumer))
+        let consuming = channel.basic_consume(queue.as_str().into(), "".into(), options, arguments);
+        match consuming.await {
+            Ok(consumer) => Ok((channel, consumer)),
+            Err(error) => {
+                // Somebody may have deleted it: look again, and make it.
+                link.declared.lock().await.remove(&queue);
+                Err(explain(error))
+            }
+        }
     }
 
     fn delivery(

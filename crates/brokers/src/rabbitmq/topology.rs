@@ -4,7 +4,7 @@ use lapin::ExchangeKind;
 use lapin::options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions};
 use lapin::types::{AMQPValue, FieldTable, LongString};
 
-use super::connection::{Link, Server, is_not_found};
+use super::connection::{Link, Server, is_absent};
 use super::{Names, PRIORITY_MAX};
 use crate::channel::Channel;
 use crate::error::BrokerError;
@@ -49,7 +49,7 @@ pub(super) async fn count(
             channel.close(200, "done".into()).await.map_err(explain)?;
             Ok(Some(found.message_count()))
         }
-        Err(error) if is_not_found(&error) => Ok(None),
+        Err(error) if is_absent(&error) => Ok(None),
         Err(error) => Err(explain(error)),
     }
 }

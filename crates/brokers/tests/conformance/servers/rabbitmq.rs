@@ -59,6 +59,10 @@ impl RabbitMq {
         let server = launch(ports, &data)?;
         Ok(Self { server, _mapper: mapper, ports, certificate, data })
     }
+
+    pub(crate) fn url(&self) -> String {
+        format!("amqp://guest:guest@127.0.0.1:{}/%2f", self.ports.server)
+    }
 }
 
 fn settings(port: u16, password: &str, queues: QueueKind) -> Backend {
