@@ -2,6 +2,7 @@
 
 use std::net::TcpStream;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::bed::Pause;
 
-const READY_DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Process {
     child: Child,
@@ -31,16 +32,12 @@ impl Process {
 
     /// Waits until it listens.
     pub(crate) fn ready(mut self, port: u16) -> Result<Self> {
-        let began = Instant::now();
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        wait_until("listen", || {
             if let Some(status) = self.child.try_wait()? {
                 bail!("the server ended with {status}");
             }
-            if began.elapsed() > READY_DEADLINE {
-                bail!("the server does not listen on port {port}");
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
+            Ok(TcpStream::connect(("127.0.0.1", port)).is_ok())
+        })?;
         Ok(self)
     }
 
@@ -54,24 +51,17 @@ impl Process {
         let group = self.group()?;
         kill_process_group(group, Signal::STOP)?;
         // The signal reaches one thread after the other.
-        let began = Instant::now();
-        while !self.all_threads_stand()? {
-            ensure!(began.elapsed() < READY_DEADLINE, "the server does not stop");
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        wait_until("stand still", || {
+            for process in members(group)? {
+                if !stands(&process)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        })?;
         Ok(Pause::new(move || {
             kill_process_group(group, Signal::CONT).expect("it was there a moment ago");
         }))
-    }
-
-    fn all_threads_stand(&self) -> Result<bool> {
-        for thread in std::fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
-            let status = std::fs::read_to_string(thread?.path().join("status"))?;
-            if !status.contains("State:\tT") {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 
     /// Kills it with SIGKILL, and waits until it is gone.
@@ -79,9 +69,10 @@ impl Process {
         if self.child.try_wait()?.is_some() {
             return Ok(());
         }
-        kill_process_group(self.group()?, Signal::KILL)?;
+        let group = self.group()?;
+        kill_process_group(group, Signal::KILL)?;
         self.child.wait()?;
-        Ok(())
+        wait_until("end", || Ok(members(group)?.is_empty()))
     }
 }
 
@@ -91,4 +82,47 @@ impl Drop for Process {
             eprintln!("a process is left behind: {error}");
         }
     }
+}
+
+/// The processes of a group that are not dead: RabbitMQ is started by a script that waits for it.
+fn members(group: Pid) -> Result<Vec<PathBuf>> {
+    let mut members = Vec::new();
+    for process in std::fs::read_dir("/proc")? {
+        let process = process?.path();
+        // Others come and go.
+        let Ok(stat) = std::fs::read_to_string(process.join("stat")) else { continue };
+        if lives_in(&stat, group) {
+            members.push(process);
+        }
+    }
+    Ok(members)
+}
+
+/// From a line as `12 (a name) S 1 12`, in which the state stands behind the name and the group two
+/// further.
+fn lives_in(stat: &str, group: Pid) -> bool {
+    let Some((_, fields)) = stat.rsplit_once(") ") else { return false };
+    let mut fields = fields.split(' ');
+    let lives = fields.next().is_some_and(|state| !matches!(state, "Z" | "X"));
+    let number = fields.nth(1).and_then(|number| number.parse().ok());
+    lives && number.and_then(Pid::from_raw) == Some(group)
+}
+
+fn stands(process: &Path) -> Result<bool> {
+    for thread in std::fs::read_dir(process.join("task"))? {
+        let status = std::fs::read_to_string(thread?.path().join("status"));
+        if status.is_ok_and(|status| !status.contains("State:\tT")) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn wait_until(what: &str, mut is_so: impl FnMut() -> Result<bool>) -> Result<()> {
+    let began = Instant::now();
+    while !is_so()? {
+        ensure!(began.elapsed() < DEADLINE, "{what}: not in {DEADLINE:?}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
 }
