@@ -93,22 +93,25 @@ impl Intake {
     async fn receive(&self, max: usize) -> Result<Vec<Delivery>, BrokerError> {
         let mut waiting = self.waiting.lock().await;
         let Waiting { outlet, rest } = &mut *waiting;
-        while rest.is_empty() {
+        let mut batch: Vec<Delivery> = rest.drain(..rest.len().min(max)).collect();
+        while batch.is_empty() {
             match outlet.recv().await {
-                Some(batch) => rest.extend(batch?),
+                Some(next) => batch = next?,
                 None => return Err(BrokerError::misuse("the task that fetches has ended")),
             }
         }
-        while rest.len() < max {
+        while batch.len() < max {
             match outlet.try_recv() {
-                Ok(Ok(batch)) => rest.extend(batch),
+                Ok(Ok(next)) => batch.extend(next),
                 // An error is told by the next call: what is here must not be lost for it. The task
                 // repeats an error that lasts.
                 Ok(Err(_)) | Err(_) => break,
             }
         }
-        let count = rest.len().min(max);
-        Ok(rest.drain(..count).collect())
+        if batch.len() > max {
+            rest.extend(batch.drain(max..));
+        }
+        Ok(batch)
     }
 }
 

@@ -95,7 +95,7 @@ pub enum Settlement {
     /// dead letters, and then forgets the original.
     DeadLetter {
         /// The whole delivery, as it came.
-        delivery: Delivery,
+        delivery: Box<Delivery>,
         /// Why.
         error: String,
     },

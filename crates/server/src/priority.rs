@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use tokio::runtime::{Handle, Runtime};
 
+/// How far the tasks of queues stand back: what they read is for the loop, and workers may be waiting
+/// behind a queue, but those that are connected wait for every answer.
+const NICE_QUEUES: i32 = 5;
 /// How far the registry stands back; not further, because readers wait for it.
 const NICE: i32 = 10;
 /// How far those stand back whom nobody waits for: metrics, sinks, followers of events.
@@ -15,20 +18,30 @@ const BREATH: Duration = Duration::from_micros(50);
 /// Reads of files at a time.
 const BLOCKING_THREADS_MAX: usize = 4;
 
-/// Threads for those who read much and wait for it: all of them give way.
+/// A runtime of its own for those who give way: their work neither goes before that of connections
+/// nor stands in front of it on the same thread.
 #[derive(Debug)]
-pub(crate) struct Background(Option<Runtime>);
+pub(crate) struct Aside(Option<Runtime>);
 
-impl Background {
-    pub(crate) fn start() -> std::io::Result<Background> {
+impl Aside {
+    /// For those who read much and wait for it.
+    pub(crate) fn onlookers() -> std::io::Result<Aside> {
+        Aside::start("background", NICE_ONLOOKER)
+    }
+
+    pub(crate) fn queues() -> std::io::Result<Aside> {
+        Aside::start("queues", NICE_QUEUES)
+    }
+
+    fn start(name: &str, nice: i32) -> std::io::Result<Aside> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .max_blocking_threads(BLOCKING_THREADS_MAX)
-            .thread_name("background")
-            .on_thread_start(stand_back)
+            .thread_name(name)
+            .on_thread_start(move || lower(nice))
             .enable_all()
             .build()?;
-        Ok(Background(Some(runtime)))
+        Ok(Aside(Some(runtime)))
     }
 
     pub(crate) fn handle(&self) -> Handle {
@@ -37,7 +50,7 @@ impl Background {
     }
 }
 
-impl Drop for Background {
+impl Drop for Aside {
     fn drop(&mut self) {
         // Where this is dropped nobody may wait.
         if let Some(runtime) = self.0.take() {

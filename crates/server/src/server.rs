@@ -25,8 +25,8 @@ use crate::grpc::{SchedulerService, WorkerLinkService};
 use crate::history::History;
 use crate::http::{self, HttpState};
 use crate::identity::{Identity, IdentityError};
-use crate::metrics::Metrics;
-use crate::priority::Background;
+use crate::metrics::{Metrics, QueueMeters};
+use crate::priority::Aside;
 use crate::queues::{Queues, QueuesError};
 use crate::registry::{self, RegistryError};
 use crate::scheduler::{Handle, Loop, Parts, RecoverError, recover};
@@ -98,7 +98,7 @@ pub struct Server {
     queues: Queues,
     webhooks: Webhooks,
     /// Ends with the server.
-    _background: Background,
+    _background: Aside,
 }
 
 impl Server {
@@ -113,7 +113,7 @@ impl Server {
         let (http_listener, http_address) = bind(config.http).await?;
         let connections_max = config.limits.connections_max;
 
-        let background = Background::start().map_err(StartError::Thread)?;
+        let background = Aside::onlookers().map_err(StartError::Thread)?;
         let started = tokio::task::spawn_blocking({
             let (config, background) = (config.clone(), background.handle());
             move || start_loop(&config, background)
@@ -123,12 +123,12 @@ impl Server {
         let identity = Identity::load(&config.data_dir)?;
         let webhooks =
             Webhooks::start(&config.webhooks, &desk, &identity, &config.data_dir, &metrics)?;
-        let metrics = config.telemetry.then_some(metrics);
         if let Some(clickhouse) = &config.clickhouse {
             warm(&handle, clickhouse).await;
         }
         let tracing = config.otlp.as_ref().map(Tracing::new);
-        let queues = Queues::start(&config, &desk, &identity, tracing)?;
+        let queues = Queues::start(&config, &desk, &identity, tracing, &metrics.queues)?;
+        let metrics = config.telemetry.then_some(metrics);
 
         let (health, health_service) = tonic_health::server::health_reporter();
         health.set_service_status("", ServingStatus::Serving).await;
@@ -270,7 +270,8 @@ fn start_loop(
     let history = History::new(journal.reader()?);
     let (registry, feed) =
         registry::start(&config.data_dir, journal.reader()?, journal.head(), config.history)?;
-    let metrics = Arc::new(Metrics::new(feed.watch_position()));
+    let queues = QueueMeters::new(config.queues.iter().map(|queue| queue.name.as_str()));
+    let metrics = Arc::new(Metrics::new(feed.watch_position(), queues));
     let head = journal.head().seq;
     let mut onlookers = telemetry::prepare(config, head, &metrics);
     let past = onlookers.as_mut().map(|onlookers| &mut onlookers.past);

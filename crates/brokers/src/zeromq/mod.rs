@@ -146,7 +146,7 @@ impl Broker for ZeroMq {
             .into_iter()
             .filter_map(|settlement| match settlement {
                 Settlement::Done(_) | Settlement::Release(_) => None,
-                Settlement::DeadLetter { delivery, error } => Some((delivery, error)),
+                Settlement::DeadLetter { delivery, error } => Some((*delivery, error)),
             })
             .collect();
         match &self.sockets {

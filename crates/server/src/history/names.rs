@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bellwether_core::Event;
 use bellwether_core::model::{JobNo, JobSpec, Name, RunId, Seq, WorkerNo};
-use bellwether_core::{Entry, Event};
 use bellwether_journal::Record;
 
 use super::seen::Seen;
@@ -34,6 +34,21 @@ struct Missing {
     workers: Vec<WorkerNo>,
 }
 
+impl Missing {
+    fn note(&mut self, event: &Event, has_job: bool, has_worker: bool) {
+        self.jobs.extend(event.job().filter(|_| !has_job));
+        self.workers.extend(worker_of(event).filter(|_| !has_worker));
+    }
+
+    /// Each is asked for once.
+    fn settle(&mut self) {
+        self.jobs.sort_unstable();
+        self.jobs.dedup();
+        self.workers.sort_unstable();
+        self.workers.dedup();
+    }
+}
+
 impl Names {
     /// The events from the first position to the last, with their names, as far as anybody knows
     /// them.
@@ -46,15 +61,16 @@ impl Names {
     ) -> Result<Vec<Seen>, LookupError> {
         let (mut all, missing) = {
             let mut known = self.lock();
-            let entries =
-                || events(records, first, last).map(|(record, index)| &record.entries[index]);
-            entries().for_each(|entry| known.hear(&entry.event));
+            let mut missing = Missing::default();
             let all = events(records, first, last).map(|(record, index)| {
-                let (job, worker) = known.names(&record.entries[index].event);
+                let event = &record.entries[index].event;
+                known.hear(event);
+                let (job, worker) = known.names(event);
+                missing.note(event, job.is_some(), worker.is_some());
                 Seen::new(Arc::clone(record), index, job, worker)
             });
             let all: Vec<Seen> = all.collect();
-            let missing = known.missing(entries());
+            missing.settle();
             known.forget_old();
             (all, missing)
         };
@@ -100,20 +116,6 @@ impl Known {
             }
             _ => {}
         }
-    }
-
-    fn missing<'a>(&self, entries: impl Iterator<Item = &'a Entry>) -> Missing {
-        let mut missing = Missing::default();
-        for Entry { event, .. } in entries {
-            missing.jobs.extend(event.job().filter(|no| !self.jobs.contains_key(no)));
-            let worker = worker_of(event).filter(|no| !self.workers.contains_key(no));
-            missing.workers.extend(worker);
-        }
-        missing.jobs.sort_unstable();
-        missing.jobs.dedup();
-        missing.workers.sort_unstable();
-        missing.workers.dedup();
-        missing
     }
 
     fn names(&self, event: &Event) -> (Option<Arc<JobNames>>, Option<Arc<str>>) {

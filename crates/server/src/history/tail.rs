@@ -5,14 +5,15 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
-use bellwether_core::model::Seq;
-use bellwether_core::{Entry, Event};
+use bellwether_core::model::{JobSpec, Seq};
+use bellwether_core::{Decision, Entry, Event};
 use bellwether_journal::Record;
 
-/// What is kept at most; whoever is further behind reads from disk.
-const BYTES_MAX: usize = 64 << 20;
-/// What an entry takes without payload and result, about.
-const ENTRY_BYTES: usize = 500;
+/// What is kept at most; whoever is further behind reads from disk, which costs several times as much.
+/// About 100,000 jobs that were submitted all at once.
+const BYTES_MAX: usize = 128 << 20;
+/// The texts of a job without its payload, about.
+const TEXT_BYTES: usize = 150;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tail(Arc<Shared>);
@@ -128,12 +129,14 @@ fn size(record: &Record) -> usize {
 fn entry_size(entry: &Entry) -> usize {
     let more = match &entry.event {
         Event::Submitted { jobs, .. } => {
-            jobs.iter().map(|spec| ENTRY_BYTES + spec.payload.len()).sum()
+            let job = size_of::<JobSpec>() + TEXT_BYTES;
+            jobs.iter().map(|spec| job + spec.payload.len()).sum()
         }
+        Event::Assigned { decision, .. } => size_of::<Decision>() + size_of_val(&*decision.losers),
         Event::Completed { result, .. } => result.len(),
         _ => 0,
     };
-    ENTRY_BYTES + more
+    size_of::<Entry>() + more
 }
 
 #[cfg(test)]
@@ -190,8 +193,8 @@ mod tests {
         for seq in 1..=200 {
             end.push(&record(seq, seq, 1 << 20));
         }
-        assert!(tail.read(Seq(130), 10).is_none());
-        assert!(tail.read(Seq(150), 10).is_some());
+        assert!(tail.read(Seq(70), 10).is_none());
+        assert!(tail.read(Seq(90), 10).is_some());
         end.push(&record(300, 300, 0));
         assert_eq!(firsts(tail.read(Seq(300), 10)), Some(vec![300]));
         assert!(tail.read(Seq(200), 10).is_none());

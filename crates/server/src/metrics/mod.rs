@@ -9,6 +9,7 @@ mod labels;
 mod meters;
 mod observed;
 mod process;
+mod queues;
 mod seen;
 mod sinks;
 mod text;
@@ -22,6 +23,7 @@ use crate::scheduler::{Handle, Unavailable};
 use crate::telemetry::sighting::Sighting;
 pub(crate) use meters::Meters;
 use observed::Observed;
+pub(crate) use queues::{QueueCounts, QueueMeters};
 use seen::Seen;
 use sinks::Sinks;
 pub(crate) use sinks::{Sink, SinkCounts};
@@ -38,13 +40,15 @@ pub(crate) struct Metrics {
     // Held by the thread that takes in events for one batch, and by a scrape to write it down.
     observed: Mutex<Observed>,
     pub(crate) sinks: Sinks,
+    pub(crate) queues: QueueMeters,
     registry: watch::Receiver<Seq>,
 }
 
 impl Metrics {
     /// `registry` tells how far the registry has written.
-    pub(crate) fn new(registry: watch::Receiver<Seq>) -> Metrics {
-        Metrics { observed: Mutex::new(Observed::new()), sinks: Sinks::default(), registry }
+    pub(crate) fn new(registry: watch::Receiver<Seq>, queues: QueueMeters) -> Metrics {
+        let observed = Mutex::new(Observed::new());
+        Metrics { observed, sinks: Sinks::default(), queues, registry }
     }
 
     pub(crate) fn observing(&self) -> Observing<'_> {
@@ -69,6 +73,7 @@ impl Metrics {
         let help = "Durable events that the registry has not written yet";
         text.gauge("bellwether_registry_lag_events", help, behind);
         self.sinks.write(&mut text);
+        self.queues.write(seen.position, &mut text);
         process::write(&mut text);
         Ok(text.into_string())
     }

@@ -1,19 +1,21 @@
 //! Events out: read from the journal at the queue's own pace, published as CloudEvents, at least
 //! once. The position of what was published is kept on disk.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use bellwether_brokers::{BrokerError, Channel, MessageId, Outgoing};
 use bellwether_core::Event;
 use bellwether_core::model::Seq;
 use bellwether_journal::ReadError;
-use bellwether_wire::json::{CloudEvent, cloud_events};
+use bellwether_wire::json::{CloudEvent, EventId, cloud_events};
 use tokio::sync::mpsc;
 
 use super::{Queue, REFUSED_PAUSE};
 use crate::config::Published;
 use crate::history::{Cursor, CursorError, HistoryError, Seen};
 use crate::identity::Identity;
+use crate::metrics::QueueCounts;
 use crate::position::PositionFile;
 
 /// Events that are published together at most.
@@ -34,6 +36,8 @@ const RETRY_PAUSE: Duration = Duration::from_millis(200);
 
 struct Batch {
     messages: Vec<Outgoing>,
+    /// Events in them.
+    events: usize,
     last: Seq,
 }
 
@@ -65,11 +69,13 @@ pub(super) async fn publish(
             };
             next
         };
-        let Some(Batch { messages, last }) = next else { break };
+        let Some(Batch { messages, events, last }) = next else { break };
         if !publish_batch(&queue, messages).await {
             break;
         }
         reached = last;
+        QueueCounts::add(&queue.counts.events, events);
+        queue.counts.events_position.store(last.0, Ordering::Relaxed);
     }
     write(&queue, position, reached).await;
 }
@@ -83,10 +89,12 @@ async fn publish_batch(queue: &Queue, messages: Vec<Outgoing>) -> bool {
         let pause = match queue.broker.publish(messages.clone()).await {
             Ok(()) => return true,
             Err(error @ BrokerError::Lost { .. }) => {
+                queue.failed();
                 tracing::debug!(queue = %queue.name, %error, "events wait");
                 RETRY_PAUSE
             }
             Err(error) => {
+                queue.failed();
                 tracing::error!(queue = %queue.name, %error, "events can't be published");
                 REFUSED_PAUSE
             }
@@ -160,8 +168,8 @@ impl Reader {
             let wanted = events.iter().filter(|seen| is_wanted(&seen.entry().event, published));
             encode(wanted, &identity)
         });
-        let messages = encoded.await.expect("writing JSON does not panic");
-        Ok(Batch { messages, last })
+        let (messages, events) = encoded.await.expect("writing JSON does not panic");
+        Ok(Batch { messages, events, last })
     }
 
     /// How long to wait before reading is tried again.
@@ -179,39 +187,48 @@ impl Reader {
 
 /// Messages of several events each, in the JSON batch format of CloudEvents: to hand over a message
 /// costs a broker far more than a few more bytes in it.
-fn encode<'a>(events: impl Iterator<Item = &'a Seen>, identity: &Identity) -> Vec<Outgoing> {
+fn encode<'a>(
+    events: impl Iterator<Item = &'a Seen>,
+    identity: &Identity,
+) -> (Vec<Outgoing>, usize) {
     let mut messages = Vec::new();
-    let mut draft = Draft::default();
+    let mut count = 0;
+    let mut draft = Draft::new();
     for seen in events {
         for event in cloud_events(identity.as_str(), seen.entry(), seen.names()) {
             draft.add(event);
+            count += 1;
             if draft.is_full() {
-                messages.extend(std::mem::take(&mut draft).finish());
+                messages.extend(std::mem::replace(&mut draft, Draft::new()).finish());
             }
         }
     }
     messages.extend(draft.finish());
-    messages
+    (messages, count)
 }
 
 /// A message that is being written.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Draft {
     body: Vec<u8>,
     events: usize,
     /// Of the first event and of the last.
-    ids: Option<(String, String)>,
+    ids: Option<(EventId, EventId)>,
 }
 
 impl Draft {
+    fn new() -> Draft {
+        // The last event may go beyond.
+        let body = Vec::with_capacity(MESSAGE_BYTES + MESSAGE_BYTES / 8);
+        Draft { body, events: 0, ids: None }
+    }
+
     fn add(&mut self, event: CloudEvent<'_>) {
         self.body.push(if self.events == 0 { b'[' } else { b',' });
         self.events += 1;
         serde_json::to_writer(&mut self.body, &event).expect("an event can be written as JSON");
-        match &mut self.ids {
-            Some((_, last)) => *last = event.id,
-            None => self.ids = Some((event.id.clone(), event.id)),
-        }
+        let (first, _) = self.ids.unwrap_or((event.id, event.id));
+        self.ids = Some((first, event.id));
     }
 
     fn is_full(&self) -> bool {

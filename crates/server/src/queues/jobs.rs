@@ -1,6 +1,7 @@
 //! Jobs in. A message is acknowledged once its job is durable, or set aside if it never can be; in
 //! between it is held, and nothing more is read while too much is held.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bellwether_brokers::{Channel, Delivery, Settlement};
@@ -14,6 +15,7 @@ use tokio::sync::mpsc;
 use super::identity::{Unreadable, submission};
 use super::{Queue, REFUSED_PAUSE};
 use crate::desk::{Pending, Refused, Submitted};
+use crate::metrics::QueueCounts;
 use crate::scheduler::{Unavailable, View};
 
 /// Messages that are submitted together.
@@ -47,8 +49,12 @@ async fn read_batches(queue: &Queue, batches: mpsc::Sender<Batch>) {
         // Nothing is read that could not be handed on.
         let Ok(permit) = batches.reserve().await else { return };
         match queue.broker.receive(&Channel::Jobs, BATCH_MESSAGES_MAX).await {
-            Ok(deliveries) => permit.send(submit(queue, deliveries).await),
+            Ok(deliveries) => {
+                QueueCounts::add(&queue.counts.held, deliveries.len());
+                permit.send(submit(queue, deliveries).await);
+            }
             Err(error) => {
+                queue.failed();
                 tracing::error!(queue = %queue.name, %error, "no jobs can be read");
                 tokio::time::sleep(REFUSED_PAUSE).await;
             }
@@ -177,7 +183,7 @@ fn refused(delivery: Delivery, rejection: &Rejection) -> Settlement {
 fn dead(delivery: Delivery, why: &dyn std::fmt::Display) -> Settlement {
     let error = why.to_string();
     tracing::warn!(id = delivery.id.as_ref().map(|id| id.as_str()), %error, "a message is set aside");
-    Settlement::DeadLetter { delivery, error }
+    Settlement::DeadLetter { delivery: Box::new(delivery), error }
 }
 
 /// What is not settled comes again, and is then known.
@@ -185,9 +191,19 @@ async fn settle(queue: &Queue, settlements: Vec<Settlement>) {
     if settlements.is_empty() {
         return;
     }
+    count(queue, &settlements);
     if let Err(error) = queue.broker.settle(settlements).await {
+        queue.failed();
         tracing::warn!(queue = %queue.name, %error, "messages will be delivered again");
     }
+}
+
+fn count(queue: &Queue, settlements: &[Settlement]) {
+    let counts = &queue.counts;
+    counts.held.fetch_sub(settlements.len() as u64, Ordering::Relaxed);
+    let of = |wanted: fn(&Settlement) -> bool| settlements.iter().filter(|s| wanted(s)).count();
+    QueueCounts::add(&counts.taken, of(|s| matches!(s, Settlement::Done(_))));
+    QueueCounts::add(&counts.dead_lettered, of(|s| matches!(s, Settlement::DeadLetter { .. })));
 }
 
 /// The ids are taken, perhaps by this very message.

@@ -24,7 +24,9 @@ use tokio::task::JoinSet;
 use crate::config::{Published, ServerConfig};
 use crate::desk::Desk;
 use crate::identity::Identity;
+use crate::metrics::{QueueCounts, QueueMeters};
 use crate::position::{PositionError, PositionFile};
+use crate::priority::Aside;
 use crate::trace::context::Tracing;
 
 /// How long the tasks may take to say their last words when the server shuts down.
@@ -40,6 +42,8 @@ pub enum QueuesError {
     Open { name: String, source: BrokerError },
     #[error(transparent)]
     Position(#[from] PositionError),
+    #[error("can't start a thread for queues: {0}")]
+    Thread(#[source] std::io::Error),
 }
 
 /// One queue, for its tasks.
@@ -49,6 +53,7 @@ struct Queue {
     broker: Arc<dyn Broker>,
     desk: Desk,
     tracing: Option<Tracing>,
+    counts: Arc<QueueCounts>,
     /// True once the server shuts down.
     stopping: watch::Receiver<bool>,
 }
@@ -58,18 +63,27 @@ struct Queue {
 pub(crate) struct Queues {
     tasks: JoinSet<()>,
     stop: watch::Sender<bool>,
+    /// Where the tasks run, if there are any.
+    _aside: Option<Aside>,
 }
 
 impl Queues {
-    /// Must be called inside a runtime. Servers need not be there yet.
+    /// Servers need not be there yet.
     pub(crate) fn start(
         config: &ServerConfig,
         desk: &Desk,
         identity: &Identity,
         tracing: Option<Tracing>,
+        meters: &QueueMeters,
     ) -> Result<Queues, QueuesError> {
         let (stop, stopping) = watch::channel(false);
         let mut tasks = JoinSet::new();
+        if config.queues.is_empty() {
+            return Ok(Queues { tasks, stop, _aside: None });
+        }
+        let aside = Aside::queues().map_err(QueuesError::Thread)?;
+        let on = aside.handle();
+        let _entered = on.enter();
         for wanted in &config.queues {
             let opened = bellwether_brokers::open(wanted.settings.clone());
             let name = wanted.name.clone();
@@ -79,6 +93,7 @@ impl Queues {
                 broker,
                 desk: desk.clone(),
                 tracing,
+                counts: meters.of(&wanted.name),
                 stopping: stopping.clone(),
             };
             if wanted.events != Published::None {
@@ -96,7 +111,7 @@ impl Queues {
             tasks.spawn(workers::listen(queue.clone(), told));
             tasks.spawn(jobs::take(queue));
         }
-        Ok(Queues { tasks, stop })
+        Ok(Queues { tasks, stop, _aside: Some(aside) })
     }
 
     /// Called after the loop has ended: what it said last is sent, as far as the servers are there.
@@ -110,6 +125,10 @@ impl Queues {
 }
 
 impl Queue {
+    fn failed(&self) {
+        QueueCounts::add(&self.counts.failures, 1);
+    }
+
     /// Resolves when the server shuts down.
     async fn stopped(&self) {
         let mut stopping = self.stopping.clone();

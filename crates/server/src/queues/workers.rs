@@ -70,7 +70,8 @@ impl Links {
                 Err(error) => {
                     let error = error.to_string();
                     tracing::warn!(queue = %self.queue.name, %error, "a reply is set aside");
-                    self.settle(Settlement::DeadLetter { delivery, error }).await;
+                    self.settle(Settlement::DeadLetter { delivery: Box::new(delivery), error })
+                        .await;
                 }
             }
         }

@@ -175,10 +175,10 @@ impl Told {
         let kind = entry.event.name();
         cloud_events(self.source.as_str(), entry, seen.names())
             .skip(self.start.seen_at(entry.seq))
-            .filter(|event| self.job.is_none() || event.subject == self.job)
+            .filter(|event| self.job.is_none() || event.subject == self.job.as_deref())
             .map(|event| {
                 let text = serde_json::to_string(&event).expect("an event has a JSON form");
-                Event::default().id(event.id).event(kind).data(text)
+                Event::default().id(event.id.to_string()).event(kind).data(text)
             })
             .collect()
     }

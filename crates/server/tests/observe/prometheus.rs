@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
+use bellwether_brokers::{Backend, Channel, Outgoing, Settings, Side, SqliteSettings};
 use bellwether_core::model::Strategy;
+use bellwether_server::config::{Published, Queue};
 use serde_json::Value;
 
 use crate::child::{Running, free_port};
@@ -20,25 +22,47 @@ fn docs(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)
 }
 
+/// One that needs no server.
+fn queue(folder: &Path) -> Settings {
+    Settings::new(Backend::Sqlite(SqliteSettings { path: folder.join("queue.db") }))
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn promtool_finds_nothing_wrong_with_the_metrics() -> Result<()> {
-    let mut fixture = Fixture::start().await?;
+    let mut fixture = Fixture::with(|config| {
+        let settings = queue(&config.data_dir);
+        config.queues.push(Queue { name: "team".to_owned(), settings, events: Published::All });
+    })
+    .await?;
     let _worker = Busy::start(&fixture, "w").await?;
+    let broker = bellwether_brokers::open(Settings {
+        side: Side::Outside,
+        ..queue(&fixture.folder.path().join("data"))
+    })?;
+    let message = |body: &'static str| Outgoing::new(Channel::Jobs, body);
+    broker.publish(vec![message(r#"{"type": "resize"}"#), message("no job")]).await?;
     work::run(&mut fixture, "resize", "a", 3).await?;
     work::run(&mut fixture, "broken", "b", 1).await?;
     let address = fixture.server.http_address();
     let metrics = wait_for("the metrics include the failure", || async {
         let metrics = get(address, "/metrics").await?;
-        let failure = "bellwether_jobs_ended_total{type=\"broken\",outcome=\"dead_lettered\"} 1\n";
-        Ok(metrics.contains(failure).then_some(metrics))
+        let all = [
+            "bellwether_jobs_ended_total{type=\"broken\",outcome=\"dead_lettered\"} 1\n",
+            "bellwether_jobs_ended_total{type=\"resize\",outcome=\"completed\"} 4\n",
+            "bellwether_queue_messages_total{queue=\"team\",result=\"dead_lettered\"} 1\n",
+            "bellwether_queue_messages_held{queue=\"team\"} 0\n",
+            "bellwether_queue_events_lag{queue=\"team\"} 0\n",
+        ];
+        Ok(all.iter().all(|line| metrics.contains(line)).then_some(metrics))
     })
     .await?;
     for line in [
-        "bellwether_jobs_ended_total{type=\"resize\",outcome=\"completed\"} 3",
+        "bellwether_queue_messages_total{queue=\"team\",result=\"taken\"} 1",
+        "bellwether_queue_failures_total{queue=\"team\"} 0",
         "bellwether_retries_total{type=\"broken\"} 1",
         "bellwether_worker_attempts_total{worker=\"w\",outcome=\"failed\"} 2",
         "bellwether_attempts_failed_total{cause=\"failed\"} 2",
-        "bellwether_job_seconds_count{type=\"resize\"} 3",
+        "bellwether_job_seconds_count{type=\"resize\"} 4",
         "bellwether_breaker_state{state=\"closed\"} 1",
         "bellwether_worker_slots{worker=\"w\"} 8",
         "bellwether_jobs_live 0",

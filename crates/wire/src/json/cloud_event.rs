@@ -1,5 +1,7 @@
 //! Events in the envelope that other systems know: CloudEvents 1.0, in JSON.
 
+use std::fmt::Display;
+
 use bellwether_core::model::{JobNo, JobSpec, Seq, Timestamp};
 use bellwether_core::{Entry, Event};
 use serde::Serialize;
@@ -20,22 +22,60 @@ pub struct Names<'a> {
     pub worker_id: &'a str,
 }
 
-/// Its attributes are those of the CloudEvents specification, in their JSON format.
-#[derive(Debug, Clone, Serialize)]
+/// Its attributes are those of the CloudEvents specification, in their JSON format. That the data are
+/// JSON too goes without saying there.
+#[derive(Debug, Clone, Copy)]
 pub struct CloudEvent<'a> {
-    pub specversion: &'static str,
-    /// The position in the journal; with its place among them where an event is about several jobs.
-    /// Together with `source` it tells repeats.
-    pub id: String,
+    pub id: EventId,
     pub source: &'a str,
-    /// As `bellwether.job_completed`.
-    pub r#type: String,
+    /// Without the prefix that tells whose they are.
+    name: &'static str,
     /// The id of the job, else of the worker.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub subject: Option<String>,
-    pub time: String,
-    pub datacontenttype: &'static str,
+    pub subject: Option<&'a str>,
+    at: Timestamp,
     pub data: Data<'a>,
+}
+
+impl Serialize for CloudEvent<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("specversion", "1.0")?;
+        map.serialize_entry("id", &Text(self.id))?;
+        map.serialize_entry("source", self.source)?;
+        map.serialize_entry("type", &Text(format_args!("bellwether.{}", self.name)))?;
+        if let Some(subject) = self.subject {
+            map.serialize_entry("subject", subject)?;
+        }
+        map.serialize_entry("time", &Text(time(self.at)))?;
+        map.serialize_entry("data", &self.data)?;
+        map.end()
+    }
+}
+
+/// Written as it is shown.
+struct Text<T>(T);
+
+impl<T: Display> Serialize for Text<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+/// The position in the journal; with its place among them where an event is about several jobs.
+/// Together with the source it tells repeats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventId {
+    seq: Seq,
+    index: Option<usize>,
+}
+
+impl Display for EventId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.index {
+            None => write!(f, "{}", self.seq),
+            Some(index) => write!(f, "{}.{index}", self.seq),
+        }
+    }
 }
 
 /// The events of an entry: one, but one for each job of a submission. `source` is the URI of the
@@ -45,39 +85,31 @@ pub fn cloud_events<'a>(
     entry: &'a Entry,
     names: Names<'a>,
 ) -> impl Iterator<Item = CloudEvent<'a>> {
-    let envelope = |id: String, subject: &str, data: Data<'a>| CloudEvent {
-        specversion: "1.0",
-        id,
-        source,
-        r#type: format!("bellwether.{}", entry.event.name()),
-        subject: (!subject.is_empty()).then(|| subject.to_owned()),
-        time: time(entry.at),
-        datacontenttype: "application/json",
-        data,
+    let count = match &entry.event {
+        Event::Submitted { jobs, .. } => jobs.len(),
+        _ => 1,
     };
-    let events = match &entry.event {
-        Event::Submitted { run, first, jobs } => {
-            let run_id = run.as_ref().map_or(names.run_id, |run| run.id.as_str());
-            let several = jobs.len() > 1;
-            let one = |(index, spec): (usize, &'a std::sync::Arc<JobSpec>)| {
-                let data = Data::Submitted { no: JobNo(first.0 + index as u64), spec, run_id };
-                envelope(id(entry.seq, several.then_some(index)), spec.id.as_str(), data)
-            };
-            jobs.iter().enumerate().map(one).collect()
+    (0..count).map(move |index| {
+        let (subject, data) = match &entry.event {
+            Event::Submitted { run, first, jobs } => {
+                let run_id = run.as_ref().map_or(names.run_id, |run| run.id.as_str());
+                let (no, spec) = (JobNo(first.0 + index as u64), &*jobs[index]);
+                (spec.id.as_str(), Data::Submitted { no, spec, run_id })
+            }
+            event => {
+                let subject = if names.job_id.is_empty() { names.worker_id } else { names.job_id };
+                (subject, Data::Other { event, names })
+            }
+        };
+        CloudEvent {
+            id: EventId { seq: entry.seq, index: (count > 1).then_some(index) },
+            source,
+            name: entry.event.name(),
+            subject: (!subject.is_empty()).then_some(subject),
+            at: entry.at,
+            data,
         }
-        event => {
-            let subject = if names.job_id.is_empty() { names.worker_id } else { names.job_id };
-            vec![envelope(id(entry.seq, None), subject, Data::Other { event, names })]
-        }
-    };
-    events.into_iter()
-}
-
-fn id(seq: Seq, index: Option<usize>) -> String {
-    match index {
-        None => seq.to_string(),
-        Some(index) => format!("{seq}.{index}"),
-    }
+    })
 }
 
 /// What an event says.
@@ -104,6 +136,8 @@ impl Serialize for Data<'_> {
             }
         };
         let Names { job_id, run_id, node, worker_id } = names;
+        // A job that was given no name in a run goes by its id.
+        let node = if node == job_id { "" } else { node };
         let names =
             [("job_id", job_id), ("run_id", run_id), ("node", node), ("worker_id", worker_id)];
         for (field, name) in names.into_iter().filter(|(_, name)| !name.is_empty()) {
@@ -113,10 +147,9 @@ impl Serialize for Data<'_> {
     }
 }
 
-pub(super) fn time(at: Timestamp) -> String {
+pub(super) fn time(at: Timestamp) -> impl Display {
     let micros = i64::try_from(at.0).unwrap_or(i64::MAX);
-    let time = jiff::Timestamp::from_microsecond(micros).unwrap_or(jiff::Timestamp::MAX);
-    time.to_string()
+    jiff::Timestamp::from_microsecond(micros).unwrap_or(jiff::Timestamp::MAX)
 }
 
 #[cfg(test)]
@@ -144,7 +177,7 @@ mod tests {
             event,
             names,
             expect![[
-                r#"{"specversion":"1.0","id":"42","source":"urn:bellwether:test","type":"bellwether.job_started","subject":"resize-1","time":"2027-01-31T08:00:00.5Z","datacontenttype":"application/json","data":{"job":7,"token":41,"job_id":"resize-1","run_id":"nightly"}}"#
+                r#"{"specversion":"1.0","id":"42","source":"urn:bellwether:test","type":"bellwether.job_started","subject":"resize-1","time":"2027-01-31T08:00:00.5Z","data":{"job":7,"token":41,"job_id":"resize-1","run_id":"nightly"}}"#
             ]],
         );
     }
@@ -155,7 +188,7 @@ mod tests {
             Event::BreakerClosed,
             Names::default(),
             expect![[
-                r#"{"specversion":"1.0","id":"42","source":"urn:bellwether:test","type":"bellwether.breaker_closed","time":"2027-01-31T08:00:00.5Z","datacontenttype":"application/json","data":{}}"#
+                r#"{"specversion":"1.0","id":"42","source":"urn:bellwether:test","type":"bellwether.breaker_closed","time":"2027-01-31T08:00:00.5Z","data":{}}"#
             ]],
         );
     }

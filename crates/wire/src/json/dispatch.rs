@@ -138,7 +138,7 @@ fn offer(offer: &v1::Offer) -> Dispatch<'_> {
         number: offer.number,
         idempotency_token: &offer.idempotency_token,
         load_model: &offer.load_model,
-        offered_at: time(bellwether_core::model::Timestamp(offer.offered_at)),
+        offered_at: time(bellwether_core::model::Timestamp(offer.offered_at)).to_string(),
         trace_parent: &offer.trace_parent,
         spec: Spec {
             id: &offer.id,

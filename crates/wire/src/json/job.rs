@@ -46,7 +46,12 @@ const PRIORITIES: &str = "it must be low, normal, high or critical (or 25, 50, 7
 
 /// Reads a job. Names and bounds are checked where the job is taken.
 pub fn job_from_json(raw: &RawValue) -> Result<v1::NewJob, Malformed> {
-    let mut fields = fields(raw, &FIELDS)?;
+    job_of(Fields::of(raw)?)
+}
+
+/// The same, of an object that has been taken apart.
+pub(super) fn job_of(fields: Fields<'_>) -> Result<v1::NewJob, Malformed> {
+    let mut fields = fields.only(&FIELDS)?;
     let payload = fields.remove("payload");
     let (cpu, memory) = resources(&mut fields)?;
     Ok(v1::NewJob {
@@ -94,7 +99,7 @@ pub fn job_from_json(raw: &RawValue) -> Result<v1::NewJob, Malformed> {
     })
 }
 
-fn priority(fields: &mut Fields) -> Result<i32, Malformed> {
+fn priority(fields: &mut Fields<'_>) -> Result<i32, Malformed> {
     let found = choice(fields, "priority", PRIORITIES, |word| {
         Priority::ALL
             .into_iter()
@@ -104,14 +109,14 @@ fn priority(fields: &mut Fields) -> Result<i32, Malformed> {
 }
 
 /// Millicores and bytes, given as fields of the job or of its `resources`.
-fn resources(outer: &mut Fields) -> Result<(u32, u64), Malformed> {
+fn resources(outer: &mut Fields<'_>) -> Result<(u32, u64), Malformed> {
     let mut given = match outer.remove("resources") {
-        None => Fields::new(),
-        Some(raw) => fields(&raw, &["cpu", "memory"]).map_err(|error| error.within("resources"))?,
+        None => Fields::default(),
+        Some(raw) => fields(raw, &["cpu", "memory"]).map_err(|error| error.within("resources"))?,
     };
     for name in ["cpu", "memory"] {
         if let Some(raw) = outer.remove(name) {
-            given.insert(name.to_owned(), raw);
+            given.insert(name, raw);
         }
     }
     let cpu = take(&mut given, "cpu", "it must be a whole number of millicores")?;
@@ -119,17 +124,17 @@ fn resources(outer: &mut Fields) -> Result<(u32, u64), Malformed> {
     Ok((cpu.unwrap_or_default(), memory.unwrap_or_default()))
 }
 
-fn escalation(outer: &mut Fields) -> Result<Option<v1::Escalation>, Malformed> {
+fn escalation(outer: &mut Fields<'_>) -> Result<Option<v1::Escalation>, Malformed> {
     let Some(raw) = outer.remove("escalation") else { return Ok(None) };
     let read = || {
-        let mut given = fields(&raw, &["priority", "role"])?;
+        let mut given = fields(raw, &["priority", "role"])?;
         Ok(v1::Escalation { priority: priority(&mut given)?, role: text(&mut given, "role")? })
     };
     read().map(Some).map_err(|error: Malformed| error.within("escalation"))
 }
 
 /// Seconds since the Unix epoch, or a time as `2027-01-31T08:00:00Z`.
-fn moment(fields: &mut Fields, name: &str) -> Result<Timestamp, Malformed> {
+fn moment(fields: &mut Fields<'_>, name: &str) -> Result<Timestamp, Malformed> {
     let is_text = fields.get(name).is_some_and(|raw| raw.get().starts_with('"'));
     if !is_text {
         return Ok(Timestamp(seconds(fields, name)?.unwrap_or(Micros::ZERO).0));
@@ -140,7 +145,7 @@ fn moment(fields: &mut Fields, name: &str) -> Result<Timestamp, Malformed> {
         .and_then(|text| text.parse::<jiff::Timestamp>().ok())
         .and_then(|time| u64::try_from(time.as_microsecond()).ok());
     time.map(Timestamp).ok_or_else(|| {
-        wrong(name, &raw, "it must be a time as 2027-01-31T08:00:00Z, or seconds since 1970")
+        wrong(name, raw, "it must be a time as 2027-01-31T08:00:00Z, or seconds since 1970")
     })
 }
 

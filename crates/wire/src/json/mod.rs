@@ -12,7 +12,7 @@ pub mod job;
 pub mod run;
 pub mod worker_message;
 
-pub use cloud_event::{CloudEvent, cloud_events};
+pub use cloud_event::{CloudEvent, EventId, cloud_events};
 pub use event::event_to_json;
 pub use job::{job_from_json, job_spec_to_json};
 pub use run::{ReadError, run_from_json, submission_from_json, submissions};

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use bellwether_core::model::JobId;
 use serde_json::value::RawValue;
 
-use super::field::{Fields, fields, text, wrong};
-use super::job::{FIELDS, job_from_json};
+use super::field::{Fields, text, wrong};
+use super::job::{FIELDS, job_from_json, job_of};
 use crate::malformed::Malformed;
 use crate::v1;
 
@@ -80,12 +80,11 @@ pub fn submission_from_json(
     raw: &RawValue,
     generate: &mut dyn FnMut() -> JobId,
 ) -> Result<v1::Submission, Malformed> {
-    let is_run = serde_json::from_str::<Fields>(raw.get())
-        .is_ok_and(|fields| RUN_FIELDS.iter().any(|field| fields.contains_key(*field)));
-    if is_run {
-        return run_from_json(raw, generate);
+    let fields = Fields::of(raw)?;
+    if RUN_FIELDS.iter().any(|field| fields.get(field).is_some()) {
+        return run_of(fields, generate);
     }
-    Ok(v1::Submission { run_id: String::new(), jobs: vec![job_from_json(raw)?] })
+    Ok(v1::Submission { run_id: String::new(), jobs: vec![job_of(fields)?] })
 }
 
 /// A run, with an id if it has none, and with its nodes resolved.
@@ -93,13 +92,20 @@ pub fn run_from_json(
     raw: &RawValue,
     generate: &mut dyn FnMut() -> JobId,
 ) -> Result<v1::Submission, Malformed> {
-    let mut fields = fields(raw, &RUN_FIELDS)?;
+    run_of(Fields::of(raw)?, generate)
+}
+
+fn run_of(
+    fields: Fields<'_>,
+    generate: &mut dyn FnMut() -> JobId,
+) -> Result<v1::Submission, Malformed> {
+    let mut fields = fields.only(&RUN_FIELDS)?;
     let mut run_id = text(&mut fields, "run")?;
     if run_id.is_empty() {
         run_id = generate().to_string();
     }
     let jobs = fields.remove("jobs").ok_or_else(|| Malformed::missing("jobs"))?;
-    let mut jobs = if jobs.get().starts_with('[') { listed(&jobs)? } else { by_node(&jobs)? };
+    let mut jobs = if jobs.get().starts_with('[') { listed(jobs)? } else { by_node(jobs)? };
     resolve_nodes(&run_id, &mut jobs);
     Ok(v1::Submission { run_id, jobs })
 }
@@ -116,14 +122,15 @@ fn listed(raw: &RawValue) -> Result<Vec<v1::NewJob>, Malformed> {
 }
 
 fn by_node(raw: &RawValue) -> Result<Vec<v1::NewJob>, Malformed> {
-    let jobs: Fields = serde_json::from_str(raw.get())
+    let jobs: Fields<'_> = serde_json::from_str(raw.get())
         .map_err(|_| wrong("jobs", raw, "it must be a list of jobs, or jobs by their node"))?;
-    jobs.into_iter()
+    jobs.into_sorted()
+        .into_iter()
         .map(|(node, job)| {
             let mut job =
-                job_from_json(&job).map_err(|error| error.within(format_args!("jobs.{node}")))?;
+                job_from_json(job).map_err(|error| error.within(format_args!("jobs.{node}")))?;
             if job.node.is_empty() {
-                job.node = node;
+                job.node = node.into_owned();
             }
             Ok(job)
         })

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::event::cause_name;
-use super::field::{Fields, choice, fields, seconds, take, text, texts, wrong};
+use super::field::{Fields, choice, seconds, take, text, texts, wrong};
 use crate::malformed::Malformed;
 use crate::{Mirror, v1};
 
@@ -30,7 +30,7 @@ pub enum SaidError {
     Malformed(#[from] Malformed),
 }
 
-type Read = fn(&mut Fields, &mut v1::WorkerMessage) -> Result<(), Malformed>;
+type Read = fn(&mut Fields<'_>, &mut v1::WorkerMessage) -> Result<(), Malformed>;
 
 /// Every kind with the fields that it may have besides those that all have, and how it is read.
 const KINDS: [(&str, &[&str], Read); 10] = [
@@ -81,22 +81,22 @@ const CAUSES: [FailureCause; 3] =
 /// Reads one message. Names and bounds are checked where it is taken.
 pub fn worker_message_from_json(body: &[u8]) -> Result<Said, SaidError> {
     let raw: &RawValue = serde_json::from_slice(body).map_err(SaidError::Json)?;
-    let mut all: Fields = serde_json::from_str(raw.get())
-        .map_err(|_| wrong("it", raw, "it must be an object with named fields"))?;
-    let kind = choice(&mut all, "type", KIND_WANTED, |word| {
+    let mut fields = Fields::of(raw)?;
+    let kind = choice(&mut fields, "type", KIND_WANTED, |word| {
         KINDS.iter().find(|(kind, ..)| *kind == word)
     })?;
     let (kind, own, read) = kind.ok_or_else(|| Malformed::missing("type"))?;
     let known: Vec<&str> = COMMON.iter().chain(*own).copied().collect();
-    let mut fields = fields(raw, &known)?;
+    let mut fields = fields.only(&known)?;
     let worker = text(&mut fields, "worker")?;
     if worker.is_empty() {
         return Err(Malformed::missing("worker").into());
     }
     let id = Some(text(&mut fields, "id")?).filter(|id| !id.is_empty());
     let mut message = v1::WorkerMessage::default();
-    if *kind == "register" {
-        fields.insert("id".to_owned(), raw_text(&worker));
+    let registered = (*kind == "register").then(|| raw_text(&worker));
+    if let Some(name) = &registered {
+        fields.insert("id", name);
     }
     read(&mut fields, &mut message)?;
     Ok(Said { worker, id, message })
@@ -113,7 +113,7 @@ struct Held {
     token: u64,
 }
 
-fn register(fields: &mut Fields, message: &mut v1::WorkerMessage) -> Result<(), Malformed> {
+fn register(fields: &mut Fields<'_>, message: &mut v1::WorkerMessage) -> Result<(), Malformed> {
     let held: Option<Vec<Held>> =
         take(fields, "held", "it must be a list of objects with job and token")?;
     let held = held.unwrap_or_default().into_iter();
@@ -139,7 +139,7 @@ fn register(fields: &mut Fields, message: &mut v1::WorkerMessage) -> Result<(), 
     Ok(())
 }
 
-fn public_key(fields: &mut Fields) -> Result<Bytes, Malformed> {
+fn public_key(fields: &mut Fields<'_>) -> Result<Bytes, Malformed> {
     let hex = text(fields, "public_key")?;
     let digit = |at: usize| hex.get(at..at + 2).and_then(|two| u8::from_str_radix(two, 16).ok());
     let bytes: Option<Vec<u8>> = (0..hex.len()).step_by(2).map(digit).collect();
@@ -148,7 +148,7 @@ fn public_key(fields: &mut Fields) -> Result<Bytes, Malformed> {
     })
 }
 
-fn heartbeat(fields: &mut Fields, message: &mut v1::WorkerMessage) -> Result<(), Malformed> {
+fn heartbeat(fields: &mut Fields<'_>, message: &mut v1::WorkerMessage) -> Result<(), Malformed> {
     message.heartbeat = Some(v1::Heartbeat {
         cpu_permille: permille(fields, "cpu")?,
         memory_permille: permille(fields, "memory")?,
@@ -159,20 +159,20 @@ fn heartbeat(fields: &mut Fields, message: &mut v1::WorkerMessage) -> Result<(),
     Ok(())
 }
 
-fn progress(fields: &mut Fields, message: &mut v1::WorkerMessage) -> Result<(), Malformed> {
+fn progress(fields: &mut Fields<'_>, message: &mut v1::WorkerMessage) -> Result<(), Malformed> {
     let (permille, note) = (permille(fields, "progress")?, text(fields, "note")?);
     let progress = v1::Progress { permille, note };
     report(fields, message, v1::report::Report::Progress(progress))
 }
 
 /// The result is kept byte for byte as it was written.
-fn complete(fields: &mut Fields, message: &mut v1::WorkerMessage) -> Result<(), Malformed> {
+fn complete(fields: &mut Fields<'_>, message: &mut v1::WorkerMessage) -> Result<(), Malformed> {
     let result = fields.remove("result");
     let result = result.map_or_else(Bytes::new, |raw| Bytes::copy_from_slice(raw.get().as_bytes()));
     report(fields, message, v1::report::Report::Complete(v1::Complete { result }))
 }
 
-fn fail(fields: &mut Fields, message: &mut v1::WorkerMessage) -> Result<(), Malformed> {
+fn fail(fields: &mut Fields<'_>, message: &mut v1::WorkerMessage) -> Result<(), Malformed> {
     let cause = choice(fields, "cause", "it must be failed, permanent or returned", |word| {
         CAUSES.into_iter().find(|cause| cause_name(*cause) == word)
     })?;
@@ -184,7 +184,7 @@ fn fail(fields: &mut Fields, message: &mut v1::WorkerMessage) -> Result<(), Malf
     report(fields, message, v1::report::Report::Fail(fail))
 }
 
-fn model_loaded(fields: &mut Fields, message: &mut v1::WorkerMessage) -> Result<(), Malformed> {
+fn model_loaded(fields: &mut Fields<'_>, message: &mut v1::WorkerMessage) -> Result<(), Malformed> {
     let model = text(fields, "model")?;
     let took = seconds(fields, "took")?.unwrap_or_default().0;
     message.models_loaded.push(v1::ModelLoaded { model, took });
@@ -192,7 +192,7 @@ fn model_loaded(fields: &mut Fields, message: &mut v1::WorkerMessage) -> Result<
 }
 
 fn report(
-    fields: &mut Fields,
+    fields: &mut Fields<'_>,
     message: &mut v1::WorkerMessage,
     report: v1::report::Report,
 ) -> Result<(), Malformed> {
@@ -202,11 +202,11 @@ fn report(
     Ok(())
 }
 
-fn permille(fields: &mut Fields, name: &str) -> Result<u32, Malformed> {
+fn permille(fields: &mut Fields<'_>, name: &str) -> Result<u32, Malformed> {
     let Some(raw) = fields.remove(name) else { return Ok(0) };
-    let share: f64 = serde_json::from_str(raw.get()).map_err(|_| wrong(name, &raw, SHARE))?;
+    let share: f64 = serde_json::from_str(raw.get()).map_err(|_| wrong(name, raw, SHARE))?;
     if !(0.0..=1.0).contains(&share) {
-        return Err(wrong(name, &raw, SHARE));
+        return Err(wrong(name, raw, SHARE));
     }
     Ok((share * 1_000.0).round() as u32)
 }

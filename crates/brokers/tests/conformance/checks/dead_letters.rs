@@ -70,9 +70,10 @@ pub(crate) async fn dead_letter_does_not_block_the_rest(stage: &mut Stage) -> Re
 }
 
 async fn bury(broker: &Arc<dyn Broker>, deliveries: Vec<Delivery>) -> Result<()> {
-    let letters = deliveries
-        .into_iter()
-        .map(|delivery| Settlement::DeadLetter { delivery, error: ERROR.to_owned() });
+    let letters = deliveries.into_iter().map(|delivery| Settlement::DeadLetter {
+        delivery: Box::new(delivery),
+        error: ERROR.to_owned(),
+    });
     in_time("dead letter", broker.settle(letters.collect())).await
 }
 

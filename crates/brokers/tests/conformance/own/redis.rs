@@ -10,7 +10,7 @@ use redis::streams::StreamReadReply;
 
 use crate::bed::Bed;
 use crate::servers::redis::Redis;
-use crate::stage::{Stage, bodies, messages, publish, receive, settle};
+use crate::stage::{Stage, bodies, messages, numbers, publish, receive, settle};
 
 const DEADLINE: Duration = Duration::from_secs(30);
 
@@ -89,4 +89,34 @@ async fn dispatch_by_publish_reaches_who_listens() -> Result<()> {
     let got = listening.await??;
     ensure!(bodies(&got) == ["0"], "got {:?}", bodies(&got));
     settle(&broker, got).await
+}
+
+#[tokio::test]
+async fn what_was_read_and_given_to_nobody_is_read_again() -> Result<()> {
+    let bed = Redis::start()?;
+    let mut client = client(&bed).await?;
+    let mut stage = Stage::new(Box::new(bed));
+    let scene = stage.scene()?.with_prefetch(2);
+    let (scheduler, producer) = (scene.scheduler()?, scene.outside("producer")?);
+    publish(&producer, messages(&Channel::Jobs, 0..10)).await?;
+    let mut got = receive(&scheduler, &Channel::Jobs, 2).await?;
+    // The next ones are read ahead by now, or soon, and wait for somebody to ask for them.
+    let killed: usize =
+        redis::cmd("CLIENT").arg(&["KILL", "TYPE", "normal"]).query_async(&mut client).await?;
+    ensure!(killed > 0, "nobody was connected");
+    let own: u64 = redis::cmd("CLIENT").arg("ID").query_async(&mut client).await?;
+    let began = Instant::now();
+    loop {
+        let list: String = redis::cmd("CLIENT").arg("LIST").query_async(&mut client).await?;
+        if list.lines().any(|line| !line.starts_with(&format!("id={own} "))) {
+            break;
+        }
+        ensure!(began.elapsed() < DEADLINE, "the reader does not come back");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    got.extend(receive(&scheduler, &Channel::Jobs, 8).await?);
+    let mut seen = bodies(&got);
+    seen.sort_unstable();
+    ensure!(seen == numbers(0..10), "got {seen:?}");
+    settle(&scheduler, got).await
 }
