@@ -7,6 +7,7 @@ use crate::memory;
 
 mod core;
 mod core_run;
+mod median;
 mod queue;
 mod server;
 mod sinks;
@@ -26,6 +27,9 @@ pub(crate) struct Arguments {
     /// With --queue: the events that are published to it, all of them or only how jobs ended
     #[arg(long, default_value = "all", value_parser = queue::EVENTS, requires = "queue")]
     events: String,
+    /// With --queue: how often everything is measured, in turns; the middle one counts
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100), requires = "queue")]
+    rounds: u32,
     #[command(flatten)]
     server: server::Arguments,
 }
@@ -42,6 +46,9 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
         Some(Command::Core(arguments)) => core::run(arguments),
         Some(Command::Sinks(arguments)) => sinks::run(arguments),
         None if arguments.queue.is_empty() => server::run(arguments.server),
-        None => queue::run(&arguments.queue, &arguments.events, &arguments.server),
+        None => {
+            let Arguments { queue, events, rounds, server, .. } = arguments;
+            queue::run(&queue, &events, rounds, &server)
+        }
     }
 }

@@ -6,12 +6,14 @@ use serde_json::json;
 
 use crate::broker_server::Kind;
 use crate::listener::{DeadLetters, Listener};
-use crate::site::{Site, message};
+use crate::site::{Site, eventually, message};
 
 crate::for_every_backend!(
     jobs_are_executed_and_their_events_come_out,
     the_same_message_twice_is_one_job,
     what_can_not_be_a_job_is_set_aside_and_the_rest_goes_on,
+    a_full_scheduler_leaves_the_rest_in_the_queue_and_loses_nothing,
+    the_priority_of_a_message_is_that_of_its_job,
 );
 
 async fn jobs_are_executed_and_their_events_come_out(kind: Kind) -> Result<()> {
@@ -89,5 +91,59 @@ async fn what_can_not_be_a_job_is_set_aside_and_the_rest_goes_on(kind: Kind) -> 
     ensure!(unknown_dependency.0.starts_with("unknown_dependency: job b depends on nobody"));
     ensure!(no_json.0.starts_with("this is no JSON"), "{letters:?}");
     ensure!(no_json.1 == b"\x00 no json", "the bytes are kept: {letters:?}");
+    Ok(())
+}
+
+async fn a_full_scheduler_leaves_the_rest_in_the_queue_and_loses_nothing(kind: Kind) -> Result<()> {
+    const JOBS: usize = 300;
+    const ROOM: u64 = 20;
+    let more = format!("jobs_max: {ROOM}\nreject_threshold: 100");
+    let mut site = Site::start_with(kind, &more).await?;
+    let (broker, client) = (site.outside()?, site.client()?);
+    let jobs = (0..JOBS).map(|number| {
+        let id = format!("job-{number}");
+        message(&id, &json!({"id": id, "type": "count"}))
+    });
+    broker.publish(jobs.collect()).await?;
+    eventually("it is full", || async {
+        let live: u64 = client.status().await?.jobs.iter().map(|count| count.count).sum();
+        ensure!(live <= ROOM, "{live} jobs are in room for {ROOM}");
+        Ok((live == ROOM).then_some(()))
+    })
+    .await?;
+    // Had it taken more out of the queue than it has room for, that would be gone now. ZeroMQ keeps
+    // nothing: there it goes on holding what it has.
+    if kind != Kind::ZeroMq {
+        site.kill_scheduler().await?;
+        site.launch().await?;
+    }
+    let worker = site.worker()?;
+    worker.has_run(JOBS).await?;
+    ensure!(worker.runs().values().all(|runs| *runs == 1), "{worker:?}");
+    ensure!(broker.backlog(&Channel::Dead).await?.unwrap_or(0) == 0, "dead letters");
+    Ok(())
+}
+
+async fn the_priority_of_a_message_is_that_of_its_job(kind: Kind) -> Result<()> {
+    let site = Site::start(kind).await?;
+    let broker = site.outside()?;
+    let mut listener = Listener::start(&site).await?;
+    let urgent = |id: &str, body| Outgoing { priority: Some(100), ..message(id, &body) };
+    broker
+        .publish(vec![
+            urgent("silent", json!({"id": "silent", "type": "count"})),
+            urgent("own", json!({"id": "own", "type": "count", "priority": "low"})),
+        ])
+        .await?;
+    listener.until("job_submitted", 2).await?;
+    let priority = |id: &str| {
+        let submitted = listener.events.iter().find(|event| event["subject"] == id);
+        submitted.map(|event| event["data"]["spec"]["priority"].clone()).unwrap_or_default()
+    };
+    // The others have no priorities of their own.
+    let carried = matches!(kind, Kind::RabbitMq | Kind::Sqlite);
+    let expected = if carried { "critical" } else { "normal" };
+    ensure!(priority("silent") == expected, "{:?}", listener.events);
+    ensure!(priority("own") == "low", "the job's own goes first: {:?}", listener.events);
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Somebody who listens to a channel of the queue.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
@@ -18,6 +18,8 @@ pub(crate) struct Listener {
     inbox: mpsc::UnboundedReceiver<Letter>,
     seen: BTreeSet<String>,
     pub(crate) events: Vec<Value>,
+    /// How many of each type, knocks left out.
+    counts: BTreeMap<String, usize>,
 }
 
 /// A message of a channel that somebody listens to.
@@ -51,7 +53,8 @@ impl Listener {
     /// Listens once this returns.
     pub(crate) async fn start(site: &Site) -> Result<Listener> {
         let inbox = read(site.outside()?, Channel::Events);
-        let mut listener = Listener { inbox, seen: BTreeSet::new(), events: Vec::new() };
+        let mut listener =
+            Listener { inbox, seen: BTreeSet::new(), events: Vec::new(), counts: BTreeMap::new() };
         if site.server.kind == Kind::ZeroMq {
             listener.knock(site).await?;
         }
@@ -73,23 +76,23 @@ impl Listener {
     pub(crate) async fn until(&mut self, kind: &str, count: usize) -> Result<()> {
         let kind = format!("bellwether.{kind}");
         self.take_waiting()?;
-        let mut have = self.of(&kind).len();
-        while have < count {
+        loop {
+            let have = self.counts.get(&kind).copied().unwrap_or(0);
+            if have >= count {
+                return Ok(());
+            }
             let next = tokio::time::timeout(DEADLINE, self.inbox.recv()).await;
             let next =
                 next.with_context(|| format!("{have} of {count} events {kind} have come"))?;
             self.take(&next.context("the reader runs")?)?;
             self.take_waiting()?;
-            have = self.of(&kind).len();
         }
-        Ok(())
     }
 
     /// The subjects of all events of a type.
     pub(crate) fn of(&self, kind: &str) -> Vec<&str> {
-        let wanted = self.events.iter().filter(|event| event["type"] == kind);
-        let knock = |event: &&Value| event["data"]["spec"]["type"] != "knock";
-        wanted.filter(knock).filter_map(|event| event["subject"].as_str()).collect()
+        let wanted = self.events.iter().filter(|event| event["type"] == kind && !is_knock(event));
+        wanted.filter_map(|event| event["subject"].as_str()).collect()
     }
 
     fn take_waiting(&mut self) -> Result<()> {
@@ -107,11 +110,19 @@ impl Listener {
             let source = event["source"].as_str().context("a source")?;
             let id = event["id"].as_str().context("an id")?;
             if self.seen.insert(format!("{source} {id}")) {
+                if !is_knock(&event) {
+                    let kind = event["type"].as_str().context("a type")?;
+                    *self.counts.entry(kind.to_owned()).or_default() += 1;
+                }
                 self.events.push(event);
             }
         }
         Ok(())
     }
+}
+
+fn is_knock(event: &Value) -> bool {
+    event["data"]["spec"]["type"] == "knock"
 }
 
 /// Reads dead letters.

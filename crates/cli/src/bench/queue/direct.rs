@@ -7,7 +7,7 @@ use bellwether_sdk::v1;
 
 use super::stage::{Stage, TYPE};
 use super::tally::Tally;
-use super::{PACED_RATE, Scale};
+use super::{PACED_RATE, Scale, through};
 
 /// Submissions in one message, where it goes as fast as it goes.
 const BATCH: u64 = 500;
@@ -86,7 +86,10 @@ async fn submit_paced(stage: &Stage) -> anyhow::Result<()> {
 }
 
 fn submission(tally: &Tally, number: u64) -> v1::Submission {
-    let job = v1::NewJob { id: tally.id(number), r#type: TYPE.to_owned(), ..Default::default() };
+    let id = tally.id(number);
+    // The same job as through a queue.
+    let payload = through::payload(&id).into();
+    let job = v1::NewJob { id, r#type: TYPE.to_owned(), payload, ..Default::default() };
     v1::Submission { run_id: String::new(), jobs: vec![job] }
 }
 

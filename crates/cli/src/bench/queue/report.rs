@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::super::median::median;
 use super::broker_server::Kind;
 use super::direct::Direct;
 use super::through::Through;
@@ -22,24 +23,44 @@ pub(super) struct Row {
     start_p99_ms: f64,
     direct_start_p99_ms: f64,
     added_p99_ms: f64,
+    /// Through and direct, one by one.
+    rounds_per_s: Vec<f64>,
+    direct_rounds_per_s: Vec<f64>,
+}
+
+/// One round of one backend.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Measured {
+    pub(super) through: Through,
+    pub(super) raw_per_s: f64,
 }
 
 impl Row {
-    pub(super) fn new(kind: Kind, through: Through, direct: Direct, raw_per_s: f64) -> Row {
+    /// The middle of each of the rounds.
+    pub(super) fn new(kind: Kind, rounds: &[Measured], directs: &[Direct]) -> Row {
+        let of = |read: fn(&Measured) -> f64| median(rounds.iter().map(read));
+        let of_direct = |read: fn(&Direct) -> f64| median(directs.iter().map(read));
+        let through_per_s = of(|round| round.through.jobs_per_s);
+        let raw_per_s = of(|round| round.raw_per_s);
+        let direct_per_s = of_direct(|direct| direct.jobs_per_s);
+        let start_p99_ms = of(|round| round.through.start_p99_ms);
+        let direct_start_p99_ms = of_direct(|direct| direct.start_p99_ms);
         Row {
             backend: kind.name(),
-            through_per_s: through.jobs_per_s,
-            direct_per_s: direct.jobs_per_s,
+            through_per_s,
+            direct_per_s,
             raw_per_s,
-            ratio: through.jobs_per_s / direct.jobs_per_s.min(raw_per_s),
-            start_p99_ms: through.start_p99_ms,
-            direct_start_p99_ms: direct.start_p99_ms,
-            added_p99_ms: through.start_p99_ms - direct.start_p99_ms,
+            ratio: through_per_s / direct_per_s.min(raw_per_s),
+            start_p99_ms,
+            direct_start_p99_ms,
+            added_p99_ms: start_p99_ms - direct_start_p99_ms,
+            rounds_per_s: rounds.iter().map(|round| round.through.jobs_per_s).collect(),
+            direct_rounds_per_s: directs.iter().map(|direct| direct.jobs_per_s).collect(),
         }
     }
 }
 
-pub(super) fn readable(rows: &[Row]) -> String {
+pub(super) fn readable(rows: &[Row], rounds: u32) -> String {
     let mut table = Table::new(&[
         "backend",
         "through jobs/s",
@@ -62,5 +83,7 @@ pub(super) fn readable(rows: &[Row]) -> String {
             number(row.added_p99_ms),
         ]);
     }
-    table.render()
+    let median =
+        if rounds > 1 { format!("Each the middle of {rounds} rounds.\n") } else { String::new() };
+    format!("{}{median}", table.render())
 }

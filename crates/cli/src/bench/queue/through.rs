@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use bellwether_brokers::{Broker, Channel, MessageId, Outgoing, Settlement, Side};
-use serde_json::json;
 use tokio::task::JoinSet;
 
 use super::Scale;
@@ -80,7 +79,11 @@ async fn publish(producer: &dyn Broker, tally: &Tally) -> anyhow::Result<()> {
 }
 
 pub(super) fn job(id: &str) -> String {
-    json!({ "id": id, "type": TYPE, "payload": { "n": id } }).to_string()
+    format!(r#"{{"id":"{id}","type":"{TYPE}","payload":{}}}"#, payload(id))
+}
+
+pub(super) fn payload(id: &str) -> String {
+    format!(r#"{{"n":"{id}"}}"#)
 }
 
 fn message(tally: &Tally, number: u64) -> Outgoing {

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::super::median::median;
 use super::onlookers::Seen;
 use super::processor::Processor;
 use crate::output::{Table, number};
@@ -37,12 +38,12 @@ impl Report {
         spans_collected: u64,
         rounds: Vec<Round>,
     ) -> Report {
-        let of = |on| median(rounds.iter().filter(|r| r.on == on).map(|r| r.jobs_per_s).collect());
+        let of = |on| median(rounds.iter().filter(|r| r.on == on).map(|r| r.jobs_per_s));
         let (off_per_s, on_per_s) = (of(false), of(true));
         let ratio = on_per_s / off_per_s;
         let spent = |on| {
             let of_kind = rounds.iter().filter(|round| round.on == on);
-            median(of_kind.map(|round| round.processor.first_us).collect())
+            median(of_kind.map(|round| round.processor.first_us))
         };
         let processor_ratio = spent(false) / spent(true);
         Report {
@@ -87,15 +88,5 @@ impl Report {
         }
         let (on, off) = (number(self.on_per_s), number(self.off_per_s));
         format!("{}\n{on} of {off} jobs/s: {:.2}\n", table.render(), self.ratio)
-    }
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => 0.0,
-        odd if odd % 2 == 1 => values[middle],
-        _ => f64::midpoint(values[middle - 1], values[middle]),
     }
 }
