@@ -52,6 +52,7 @@ pub(super) async fn publish(
     let reader = Reader { queue: queue.clone(), published, identity, cursor };
     tokio::spawn(reader.read(batches));
     let follower = queue.desk.history.follow(position.published());
+    queue.counts.events_position.store(position.published().0, Ordering::Relaxed);
     // Not written after every batch: its sync would cost the journal one.
     let mut write_at = Instant::now();
     let mut reached = position.published();
