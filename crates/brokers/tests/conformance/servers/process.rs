@@ -51,14 +51,7 @@ impl Process {
         let group = self.group()?;
         kill_process_group(group, Signal::STOP)?;
         // The signal reaches one thread after the other.
-        wait_until("stand still", || {
-            for process in members(group)? {
-                if !stands(&process)? {
-                    return Ok(false);
-                }
-            }
-            Ok(true)
-        })?;
+        wait_until("stand still", || Ok(members(group)?.iter().all(|process| stands(process))))?;
         Ok(Pause::new(move || {
             kill_process_group(group, Signal::CONT).expect("it was there a moment ago");
         }))
@@ -108,14 +101,13 @@ fn lives_in(stat: &str, group: Pid) -> bool {
     lives && number.and_then(Pid::from_raw) == Some(group)
 }
 
-fn stands(process: &Path) -> Result<bool> {
-    for thread in std::fs::read_dir(process.join("task"))? {
-        let status = std::fs::read_to_string(thread?.path().join("status"));
-        if status.is_ok_and(|status| !status.contains("State:\tT")) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
+/// All of its threads, as far as they are still there.
+fn stands(process: &Path) -> bool {
+    let Ok(threads) = std::fs::read_dir(process.join("task")) else { return true };
+    threads.flatten().all(|thread| {
+        let status = std::fs::read_to_string(thread.path().join("status"));
+        status.map_or(true, |status| status.contains("State:\tT"))
+    })
 }
 
 fn wait_until(what: &str, mut is_so: impl FnMut() -> Result<bool>) -> Result<()> {
