@@ -18,6 +18,9 @@ use crate::settings::RabbitMqSettings;
 /// A server that is silent for twice this long is gone.
 const HEARTBEAT_SECONDS: u16 = 10;
 
+/// AMQP's code for a connection that ends without an error of the other side.
+const CLOSED_BY_US: u16 = 200;
+
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) settings: RabbitMqSettings,
@@ -68,6 +71,14 @@ impl Server {
     /// Forgets a connection that did not answer.
     pub(super) async fn drop_link(&self) {
         *self.link.lock().await = None;
+    }
+
+    /// Ends a connection on which something was begun that nobody will take up.
+    pub(super) async fn close(&self, link: &Link) {
+        self.drop_link().await;
+        let closing = link.connection.close(CLOSED_BY_US, "no answer in time".into());
+        // It is of no use any more, whatever becomes of this.
+        drop(tokio::time::timeout(self.timeout, closing).await);
     }
 
     async fn connect(&self) -> Result<Link, BrokerError> {

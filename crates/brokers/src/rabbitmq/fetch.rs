@@ -50,7 +50,14 @@ impl Fetch {
         events_from: &mut Option<i64>,
     ) -> Result<(), BrokerError> {
         let link = self.server.link().await?;
-        let (channel, mut consumer) = self.server.within(self.consume(&link, *events_from)).await?;
+        let consuming = self.consume(&link, *events_from);
+        let Ok(consumed) = tokio::time::timeout(self.server.timeout(), consuming).await else {
+            // The server may yet make a consumer of it, and would give messages to it that nobody
+            // ever reads.
+            self.server.close(&link).await;
+            return Err(BrokerError::lost(self.server.name(), "no answer in time"));
+        };
+        let (channel, mut consumer) = consumed?;
         let channel = Arc::new(channel);
         backoff.succeeded();
         loop {
