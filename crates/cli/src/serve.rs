@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ADDRESS")]
     http: Option<SocketAddr>,
     /// What is told on standard error: error, warn, info or debug, or levels of single parts, as
-    /// info,bellwether_server::clickhouse=debug
+    /// info,bellwether_server::sinks::clickhouse=debug
     #[arg(long, value_name = "LEVEL")]
     log: Option<String>,
     /// Print JSON

@@ -1,6 +1,6 @@
 //! `bellwether token`: a new secret, and the line that lets it in.
 
-use bellwether_server::security::tokens::{Role, issue};
+use bellwether_server::edges::security::tokens::{Role, issue};
 use clap::Args;
 use serde_json::json;
 

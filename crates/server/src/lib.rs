@@ -5,33 +5,17 @@
 //!
 //! Deliberately absent: decisions, which are the core's alone, and any second way to change state.
 
-mod clickhouse;
-mod clock;
 pub mod config;
 mod descriptors;
-mod desk;
-mod explain;
-pub mod fatal;
-mod grpc;
-mod history;
-mod http;
+pub mod edges;
+pub mod event_loop;
 pub mod identity;
-mod listener;
-mod metrics;
 pub mod position;
 mod priority;
-pub mod queues;
-pub mod registry;
-mod rest;
-mod scheduler;
-pub mod security;
+pub mod projections;
 pub mod server;
-mod session;
-mod space;
-mod telemetry;
-mod trace;
-pub mod webhooks;
+mod sinks;
 
 pub use config::ServerConfig;
-pub use scheduler::RecoverError;
+pub use event_loop::RecoverError;
 pub use server::{Server, StartError};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use bellwether_sdk::{Client, ClientError, NewJob, Outcome, Security, Worker, WorkerError};
-use bellwether_server::security::tokens::{Role, issue};
+use bellwether_server::edges::security::tokens::{Role, issue};
 use tokio::process::Command;
 
 use crate::site::{BACKOFF, Scheduler, Site};

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use bellwether_server::ServerConfig;
 use bellwether_server::config::TlsFiles;
-use bellwether_server::security::tokens::{Role, issue};
+use bellwether_server::edges::security::tokens::{Role, issue};
 
 pub(crate) struct Papers {
     /// For `localhost`, as PEM.

@@ -1,8 +1,8 @@
 //! Loopback by default, TLS and tokens elsewhere, roles everywhere.
 
 use anyhow::Result;
-use bellwether_server::security::access::access;
-use bellwether_server::security::tokens::Role;
+use bellwether_server::edges::security::access::access;
+use bellwether_server::edges::security::tokens::Role;
 use bellwether_server::{Server, ServerConfig};
 use bellwether_wire::v1;
 use bellwether_wire::v1::scheduler_client::SchedulerClient;

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use axum::body::Body;
 use axum::http::Method;
 use bellwether_core::model::Micros;
-use bellwether_server::security::tokens::{Role, issue};
+use bellwether_server::edges::security::tokens::{Role, issue};
 use serde_json::json;
 
 use super::client::{request, send};

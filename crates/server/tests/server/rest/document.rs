@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result};
-use bellwether_server::security::access::{self, Access};
+use bellwether_server::edges::security::access::{self, Access};
 
 use crate::fixture::Fixture;
 

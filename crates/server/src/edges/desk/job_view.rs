@@ -1,0 +1,105 @@
+//! Jobs and workers as the loop knows them, for clients.
+
+use bellwether_core::model::{Attempt, JobNo, Phase, RunId, WorkerStatus};
+use bellwether_core::{Job, JobState, State, Worker};
+use bellwether_wire::job::job_spec_to_wire;
+use bellwether_wire::v1;
+use bellwether_wire::worker::{heartbeat_to_wire, worker_spec_to_wire};
+
+use crate::event_loop::{Ended, View};
+
+pub(crate) fn state_to_wire(state: &JobState) -> v1::JobState {
+    match state {
+        JobState::Waiting { .. } => v1::JobState::Waiting,
+        JobState::Delayed { .. } => v1::JobState::Delayed,
+        JobState::Ready => v1::JobState::Ready,
+        JobState::Active(attempts) => {
+            let runs = |attempt: &Attempt| matches!(attempt.phase, Phase::Running { .. });
+            let running = attempts.iter().any(runs);
+            if running { v1::JobState::Running } else { v1::JobState::Offered }
+        }
+        JobState::Completed { .. } => v1::JobState::Completed,
+        JobState::Failed { .. } => v1::JobState::Failed,
+        JobState::Cancelled => v1::JobState::Cancelled,
+        JobState::Skipped { .. } => v1::JobState::Skipped,
+        JobState::DeadLettered { .. } => v1::JobState::DeadLettered,
+    }
+}
+
+pub(super) fn job_view(no: JobNo, job: &Job, run: Option<&RunId>) -> v1::Job {
+    let result_hash = match &job.state {
+        JobState::Completed { result_hash, .. } => result_hash.to_vec().into(),
+        _ => bytes::Bytes::new(),
+    };
+    v1::Job {
+        job: no.0,
+        state: state_to_wire(&job.state) as i32,
+        spec: Some(job_spec_to_wire(&job.spec)),
+        run_id: run.map_or_else(String::new, RunId::to_string),
+        submitted_at: job.submitted_at.0,
+        ended_at: job.ended_at.0,
+        failures: job.failures,
+        crashes: job.crashes,
+        result_hash,
+        position: job.last.0,
+        ..Default::default()
+    }
+}
+
+/// The payload is left out: whoever waits for a job knows what was asked for.
+pub(crate) fn ended_view(ended: &Ended) -> v1::Job {
+    let mut view = job_view(ended.no, &ended.job, ended.run.as_ref());
+    if let Some(spec) = &mut view.spec {
+        spec.payload = bytes::Bytes::new();
+    }
+    view.result = ended.result.clone();
+    view.position = ended.seq.0;
+    if let Some(progress) = &ended.progress {
+        view.progress_permille = progress.permille;
+        view.progress_note.clone_from(&progress.note);
+    }
+    view
+}
+
+pub(crate) fn worker_views(view: &View<'_>, all: bool) -> Vec<v1::Worker> {
+    view.state
+        .workers()
+        .filter(|(_, worker)| all || worker.status != WorkerStatus::Unreachable)
+        .map(|(no, worker)| v1::Worker {
+            worker: no.0,
+            status: status(worker) as i32,
+            spec: Some(worker_spec_to_wire(&worker.spec)),
+            beat: Some(heartbeat_to_wire(worker.beat)),
+            last_seen: worker.beat_at.0,
+            connected: view.outbox.is_connected(no),
+            held: worker.held.iter().map(|held| held_job(view.state, *held)).collect(),
+            busy: worker.busy.0,
+            ..Default::default()
+        })
+        .collect()
+}
+
+fn status(worker: &Worker) -> v1::WorkerStatus {
+    match worker.status {
+        WorkerStatus::Open | WorkerStatus::Overloaded if worker.draining => {
+            v1::WorkerStatus::Draining
+        }
+        WorkerStatus::Open if worker.held.is_empty() => v1::WorkerStatus::Idle,
+        WorkerStatus::Open => v1::WorkerStatus::Busy,
+        WorkerStatus::Overloaded => v1::WorkerStatus::Overloaded,
+        WorkerStatus::Draining => v1::WorkerStatus::Draining,
+        WorkerStatus::Unreachable => v1::WorkerStatus::Unreachable,
+    }
+}
+
+fn held_job(state: &State, held: bellwether_core::model::HeldAttempt) -> v1::HeldJob {
+    let job = state.job(held.job);
+    let phase = job.and_then(|job| job.attempt(held.token)).map(|attempt| attempt.phase);
+    v1::HeldJob {
+        job: held.job.0,
+        id: job.map_or_else(String::new, |job| job.spec.id.to_string()),
+        token: held.token.0,
+        running: matches!(phase, Some(Phase::Running { .. })),
+        since: phase.map_or(0, |phase| phase.since().0),
+    }
+}

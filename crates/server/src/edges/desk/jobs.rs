@@ -1,0 +1,154 @@
+//! Looking at jobs. The registry knows their whole history, the loop what becomes of those that
+//! have not ended.
+
+use std::time::Duration;
+
+use bellwether_core::State;
+use bellwether_core::model::{JobNo, Seq};
+use bellwether_wire::v1;
+
+use super::job_view::{job_view, state_to_wire};
+use super::{Desk, Unanswered};
+use crate::event_loop::View;
+
+/// How long the history of a job is waited for that the loop can say enough of.
+const HISTORY_PATIENCE: Duration = Duration::from_secs(2);
+
+impl Desk {
+    /// A job with everything that is known of it, at this position or later.
+    pub(crate) async fn job(&self, id: String, position: Seq) -> Result<v1::Job, Unanswered> {
+        let asked = id.clone();
+        let seen = self.handle.ask(move |view| (view.state.seq(), Remembered::find(view, &asked)));
+        let (seq, remembered) = seen.await?;
+        let remembered = match remembered {
+            Some(Remembered { job, knows: Knows::Everything, .. }) if seq >= position => {
+                return Ok(job);
+            }
+            other => other,
+        };
+        let enough = remembered.as_ref().is_some_and(|known| known.knows != Knows::NotItsResult);
+        let remembered = remembered.map(|remembered| remembered.job);
+        let reached = match enough {
+            true => self.registry.reach_within(seq.max(position), HISTORY_PATIENCE).await,
+            false => self.registry.reach(seq.max(position)).await,
+        };
+        let found = self.registry.job(id.clone()).await;
+        match (reached.and(found), remembered) {
+            (Ok(found), remembered) => {
+                let mut job =
+                    later(found, remembered.clone()).ok_or(Unanswered::UnknownJob { id })?;
+                if let Some(remembered) = remembered
+                    && remembered.job == job.job
+                    && remembered.ended_at == 0
+                    && job.ended_at == 0
+                {
+                    job.state = remembered.state;
+                    job.explanation = remembered.explanation;
+                }
+                Ok(job)
+            }
+            // Better without its history than not at all, as when the disk is full; but a result that
+            // can be had is not left out because the history takes a moment.
+            (Err(_), Some(remembered)) if enough => Ok(remembered),
+            (Err(why), _) => Err(why.into()),
+        }
+    }
+
+    pub(crate) async fn list_jobs(
+        &self,
+        mut wanted: v1::ListJobsRequest,
+    ) -> Result<v1::ListJobsResponse, Unanswered> {
+        let states = wanted.states.clone();
+        // Whether a waiting job has become ready is known to the loop alone.
+        if states.contains(&(v1::JobState::Ready as i32)) {
+            wanted.states.push(v1::JobState::Waiting as i32);
+        }
+        let position =
+            if wanted.position == 0 { self.handle.durable() } else { Seq(wanted.position) };
+        self.registry.reach(position).await?;
+        let mut found = self.registry.search(wanted).await?;
+        let open = |job: &&v1::Job| job.ended_at == 0;
+        let live: Vec<JobNo> = found.jobs.iter().filter(open).map(|job| JobNo(job.job)).collect();
+        let seen = self.handle.ask(move |view| -> Vec<Live> {
+            live.iter().filter_map(|no| Live::of(view.state, *no)).collect()
+        });
+        let live = seen.await?;
+        for job in &mut found.jobs {
+            if let Ok(index) = live.binary_search_by(|live| job.job.cmp(&live.no.0)) {
+                live[index].show_in(job);
+            }
+        }
+        if !states.is_empty() {
+            found.jobs.retain(|job| states.contains(&job.state));
+        }
+        Ok(found)
+    }
+}
+
+/// A job as the loop knows it.
+struct Remembered {
+    job: v1::Job,
+    knows: Knows,
+}
+
+/// How much of a job the loop knows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Knows {
+    /// There is nothing that the registry could add.
+    Everything,
+    /// All but its attempts, or all that can be had while the disk is full.
+    Enough,
+    NotItsResult,
+}
+
+impl Remembered {
+    fn find(view: &View<'_>, id: &str) -> Option<Remembered> {
+        let no = view.state.job_no(id)?;
+        let job = view.state.job(no)?;
+        let run = job.run.and_then(|run| view.state.run(run)).map(|run| &run.id);
+        let mut shown = job_view(no, job, run);
+        let dependencies = job.spec.dependencies.iter().filter_map(|no| view.state.job(*no));
+        shown.dependencies = dependencies.map(|job| job.spec.id.to_string()).collect();
+        let ended = job.state.has_ended();
+        let knows = match (ended, job.attempts) {
+            (false, 0) => Knows::Everything,
+            (false, _) => Knows::Enough,
+            (true, _) if view.disk_full => Knows::Enough,
+            (true, _) => Knows::NotItsResult,
+        };
+        if !ended {
+            shown.explanation = view.state.why(no, view.now).to_string();
+        }
+        Some(Remembered { job: shown, knows })
+    }
+}
+
+/// Of two views of a job the one that has seen more; the registry's tells more.
+fn later(registered: Option<v1::Job>, remembered: Option<v1::Job>) -> Option<v1::Job> {
+    match (registered, remembered) {
+        (Some(registered), Some(remembered)) if registered.position < remembered.position => {
+            Some(remembered)
+        }
+        (None, remembered) => remembered,
+        (registered, _) => registered,
+    }
+}
+
+/// What the loop knows better than the registry while a job has not ended.
+struct Live {
+    no: JobNo,
+    state: v1::JobState,
+}
+
+impl Live {
+    fn of(state: &State, no: JobNo) -> Option<Live> {
+        let job = state.job(no).filter(|job| !job.state.has_ended())?;
+        Some(Live { no, state: state_to_wire(&job.state) })
+    }
+
+    fn show_in(&self, job: &mut v1::Job) {
+        if job.job == self.no.0 && job.ended_at == 0 {
+            job.set_state(self.state);
+        }
+    }
+}

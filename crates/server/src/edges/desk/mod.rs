@@ -1,0 +1,40 @@
+//! What is asked of the scheduler from outside, and its answers: gRPC and REST both come here, so
+//! that they say the same.
+//!
+//! Deliberately absent: transport. What could not be answered is an [`Unanswered`], which every
+//! edge words in its own way.
+
+mod bulk;
+mod config;
+mod events;
+mod job_view;
+mod jobs;
+mod runs;
+mod status_view;
+mod steer;
+mod submit;
+mod unanswered;
+
+pub(crate) use bulk::{Action, Operation, Operations};
+pub(crate) use config::Configured;
+pub(crate) use events::EventsWanted;
+pub(crate) use job_view::{ended_view, state_to_wire, worker_views};
+pub(crate) use runs::RunPage;
+pub(crate) use submit::{JobIds, Pending, Submitted};
+pub(crate) use unanswered::{Refused, Unanswered};
+
+use crate::edges::explain::Refusals;
+use crate::event_loop::Handle;
+use crate::projections::history::History;
+use crate::projections::registry::Registry;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Desk {
+    pub(crate) handle: Handle,
+    pub(crate) ids: JobIds,
+    pub(crate) registry: Registry,
+    pub(crate) history: History,
+    /// For work that scheduling goes before.
+    pub(crate) background: tokio::runtime::Handle,
+    pub(crate) refusals: Refusals,
+}

@@ -1,0 +1,76 @@
+//! How the scheduler is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bellwether_core::model::{JobNo, WorkerStatus};
+use bellwether_wire::v1;
+
+use super::job_view::state_to_wire;
+use super::{Desk, Unanswered};
+use crate::event_loop::View;
+
+impl Desk {
+    pub(crate) async fn status(&self) -> Result<v1::StatusResponse, Unanswered> {
+        let mut seen = self.handle.ask(status).await?;
+        add_ended(&mut seen, self.registry.counts().await?);
+        Ok(seen)
+    }
+}
+
+fn status(view: &View<'_>) -> v1::StatusResponse {
+    let state = view.state;
+    let config = state.config();
+    let present = || state.workers().filter(|(_, w)| w.status != WorkerStatus::Unreachable);
+    let filled = u128::from(state.totals().live) * 100 / u128::from(config.jobs_max.max(1));
+    v1::StatusResponse {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        role: "alone".to_owned(),
+        epoch: view.epoch.0,
+        position: view.durable.seq.0,
+        chain: view.durable.chain.0.to_vec().into(),
+        started_at: view.started_at.0,
+        jobs: counts(view),
+        workers: u32::try_from(present().count()).unwrap_or(u32::MAX),
+        slots: present().map(|(_, worker)| worker.spec.slots).sum(),
+        slots_used: present().map(|(_, w)| u32::try_from(w.held.len()).unwrap_or(u32::MAX)).sum(),
+        filled_percent: u32::try_from(filled).unwrap_or(u32::MAX),
+        strategy: config.strategy.as_str().to_owned(),
+        predictor: config.predictor.as_str().to_owned(),
+        breaker: state.breaker().name(view.now).to_owned(),
+        paused_types: state.paused().iter().map(ToString::to_string).collect(),
+        config_version: state.config_version(),
+        read_only: view.disk_full,
+        explanation: if view.disk_full {
+            "the disk is full; new work is refused until there is space".to_owned()
+        } else {
+            String::new()
+        },
+    }
+}
+
+/// Jobs that have not ended, without a look at each, because they may be a million.
+fn counts(view: &View<'_>) -> Vec<v1::StateCount> {
+    let state = view.state;
+    let held = state.workers().flat_map(|(_, worker)| &worker.held).map(|attempt| attempt.job);
+    let active: BTreeSet<JobNo> = held.collect();
+    let active = active.into_iter().filter_map(|no| state.job(no));
+    let mut counts = BTreeMap::new();
+    for job in active.filter(|job| !job.state.has_ended()) {
+        *counts.entry(state_to_wire(&job.state)).or_insert(0) += 1;
+    }
+    counts.insert(v1::JobState::Ready, state.ready_jobs());
+    counts.insert(v1::JobState::Delayed, state.delayed_jobs());
+    let elsewhere: u64 = counts.values().sum();
+    counts.insert(v1::JobState::Waiting, state.totals().live.saturating_sub(elsewhere));
+    counts
+        .into_iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(state, count)| v1::StateCount { state: state.into(), count })
+        .collect()
+}
+
+/// The registry knows of all that have ended.
+fn add_ended(status: &mut v1::StatusResponse, counts: Vec<v1::StateCount>) {
+    let ended = |count: &v1::StateCount| count.state() >= v1::JobState::Completed;
+    status.jobs.extend(counts.into_iter().filter(ended));
+}

@@ -1,0 +1,163 @@
+//! Submissions: each is taken or refused by itself.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bellwether_core::Rejection;
+use bellwether_core::model::{Epoch, JobId, JobNo, Name, Seq, Submission};
+use bellwether_wire::submission::submission_from_wire;
+use bellwether_wire::{Malformed, v1};
+use rustc_hash::FxHashSet;
+use tokio::sync::oneshot;
+
+use super::Desk;
+use super::unanswered::Refused;
+use crate::edges::explain::Refusals;
+use crate::event_loop::clock;
+use crate::event_loop::{Taken, Unavailable};
+
+/// Gives ids to jobs that have none.
+#[derive(Debug, Clone)]
+pub(crate) struct JobIds {
+    prefix: Arc<str>,
+    next: Arc<AtomicU64>,
+}
+
+impl JobIds {
+    /// No other reign generates ids with the same start; the salt keeps them apart from ids that
+    /// people make up.
+    pub(crate) fn new(epoch: Epoch, salt: u32) -> JobIds {
+        let prefix = format!("job-{epoch}-{:04x}-", salt & 0xffff).into();
+        JobIds { prefix, next: Arc::default() }
+    }
+
+    pub(crate) fn generate(&self) -> JobId {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        Name::fixed(&format!("{}{number}", self.prefix))
+    }
+}
+
+/// What became of a submission.
+pub(crate) type Submitted = Result<v1::Accepted, Refused>;
+
+/// Submissions on their way to the loop.
+pub(crate) struct Pending {
+    /// For each in order: why it could not be read, or what to answer with.
+    read: Vec<Result<Readable, Malformed>>,
+    /// The ids that each was given, for the case that it is refused.
+    given: Vec<Vec<String>>,
+    taken: oneshot::Receiver<Result<Vec<Taken>, Unavailable>>,
+}
+
+struct Readable {
+    ids: Vec<JobId>,
+    /// A copy to try again with, if it depends on jobs that the core may have forgotten.
+    again: Option<Box<Submission>>,
+}
+
+impl Desk {
+    pub(crate) async fn submit(
+        &self,
+        submissions: Vec<v1::Submission>,
+    ) -> Result<Vec<Submitted>, Unavailable> {
+        self.send_submissions(submissions).await?.answer(self).await
+    }
+
+    /// Sent in the order of the calls; the answer comes later.
+    pub(crate) async fn send_submissions(
+        &self,
+        wire: Vec<v1::Submission>,
+    ) -> Result<Pending, Unavailable> {
+        let mut submissions = Vec::with_capacity(wire.len());
+        let mut read = Vec::with_capacity(wire.len());
+        let given = wire.iter().map(Refusals::ids).collect();
+        for submission in wire {
+            let submission = submission_from_wire(submission, &mut || self.ids.generate());
+            read.push(submission.map(|submission| {
+                let ids = submission.jobs.iter().map(|job| job.id.clone()).collect();
+                let reaches_out = !outside(&submission).is_empty();
+                let again = reaches_out.then(|| Box::new(submission.clone()));
+                submissions.push(submission);
+                Readable { ids, again }
+            }));
+        }
+        let taken = self.handle.send_submissions(submissions).await?;
+        Ok(Pending { read, given, taken })
+    }
+
+    /// Tries again with what the registry knows of dependencies that the core has forgotten. None
+    /// if that is nothing new.
+    async fn submit_with_history(&self, mut submission: Submission, seen: Seq) -> Option<Taken> {
+        let ids = outside(&submission);
+        let known = async {
+            self.registry.reach(seen).await?;
+            self.registry.settlements(ids).await
+        };
+        match known.await {
+            Ok(settled) if settled.is_empty() => None,
+            Ok(settled) => {
+                submission.settled = settled;
+                self.handle.submit(vec![submission]).await.ok()?.pop()
+            }
+            Err(error) => {
+                tracing::warn!(%error, "forgotten dependencies could not be looked up");
+                None
+            }
+        }
+    }
+}
+
+impl Pending {
+    pub(crate) async fn answer(self, desk: &Desk) -> Result<Vec<Submitted>, Unavailable> {
+        let taken = self.taken.await.unwrap_or(Err(Unavailable::ShuttingDown));
+        let mut taken = taken?.into_iter();
+        let mut results = Vec::with_capacity(self.read.len());
+        for (read, given) in self.read.into_iter().zip(self.given) {
+            let result = match read {
+                Err(why) => Err(Refused::Malformed(why)),
+                Ok(Readable { ids, again }) => {
+                    let mut taken = taken.next().expect("the loop answers every submission");
+                    if let Some(again) = again
+                        && matches!(taken.result, Err(Rejection::UnknownDependency { .. }))
+                        && let Some(retaken) = desk.submit_with_history(*again, taken.seq).await
+                    {
+                        taken = retaken;
+                    }
+                    submitted(ids, taken)
+                }
+            };
+            if let Err(why) = &result {
+                desk.refusals.note(given, v1::Rejection::from(why), clock::now());
+            }
+            results.push(result);
+        }
+        Ok(results)
+    }
+}
+
+/// Dependencies on jobs that are not part of the submission.
+fn outside(submission: &Submission) -> Vec<JobId> {
+    let depends = submission.jobs.iter().any(|job| !job.dependencies.is_empty());
+    if !depends {
+        return Vec::new();
+    }
+    let inside: FxHashSet<&JobId> = submission.jobs.iter().map(|job| &job.id).collect();
+    let dependencies = submission.jobs.iter().flat_map(|job| &job.dependencies);
+    dependencies.filter(|id| !inside.contains(id)).cloned().collect()
+}
+
+fn submitted(ids: Vec<JobId>, Taken { seq, result }: Taken) -> Submitted {
+    let taken = result?;
+    let known = taken.known.is_some();
+    let jobs = job_refs(&taken.jobs, taken.known.as_ref().unwrap_or(&ids));
+    let throttle = taken.throttle.map(|throttle| v1::Throttle {
+        filled_percent: throttle.filled_percent,
+        pause: throttle.pause.0,
+    });
+    Ok(v1::Accepted { jobs, known, position: seq.0, throttle })
+}
+
+fn job_refs(numbers: &[JobNo], ids: &[JobId]) -> Vec<v1::JobRef> {
+    let ids = ids.iter().map(Name::to_string).chain(std::iter::repeat(String::new()));
+    numbers.iter().zip(ids).map(|(no, id)| v1::JobRef { job: no.0, id }).collect()
+}

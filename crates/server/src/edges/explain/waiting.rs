@@ -1,0 +1,168 @@
+//! What a job waits for, as the core says it.
+
+use bellwether_core::model::{Name, WorkerId};
+use bellwether_core::why::{Because, Fleet, Place, Short};
+use bellwether_core::{Lack, State, Why};
+use bellwether_wire::v1;
+
+use crate::edges::desk::state_to_wire;
+
+/// Names in one list.
+const NAMES_MAX: usize = 100;
+
+/// None if it waits for nothing: it is with a worker, or has ended.
+pub(super) fn waiting_for(state: &State, why: &Why) -> Option<v1::WaitingFor> {
+    let mut waiting = match &why.because {
+        Because::Unknown | Because::Placed(_) | Because::Ended { .. } => return None,
+        Because::Dependencies(open) => v1::WaitingFor {
+            dependencies: open.iter().take(NAMES_MAX).map(|(id, _)| open_job(state, id)).collect(),
+            ..reason("dependencies")
+        },
+        Because::Moment { until, ended_attempts } => v1::WaitingFor {
+            until: until.0,
+            ended_attempts: *ended_attempts,
+            ..reason(if *ended_attempts == 0 { "delay" } else { "backoff" })
+        },
+        Because::Paused { kind } => {
+            v1::WaitingFor { paused_type: kind.to_string(), ..reason("paused") }
+        }
+        Because::NoWorkers => reason("no_workers"),
+        Because::NoReceiver { receiver } => {
+            v1::WaitingFor { receiver: receiver.to_string(), ..reason("no_receiver") }
+        }
+        Because::Impossible { nearest, lacks, .. } => v1::WaitingFor {
+            nearest: Some(v1::NearestWorker {
+                worker: nearest.to_string(),
+                lacks: lacks.iter().map(shortage_of_kind).collect(),
+                available_at: 0,
+            }),
+            ..reason(lacks.first().map_or("no_workers", lack_code))
+        },
+        Because::Unavailable { draining, overloaded, unreachable } => v1::WaitingFor {
+            nearest: unavailable(draining, overloaded, unreachable),
+            ..reason(unavailable_code(draining, overloaded, unreachable))
+        },
+        Because::Busy { nearest, short, room_at, .. } => {
+            let shortage = shortage_of_room(*short);
+            v1::WaitingFor {
+                reason: shortage.what.clone(),
+                nearest: Some(v1::NearestWorker {
+                    worker: nearest.to_string(),
+                    lacks: vec![shortage],
+                    available_at: room_at.0,
+                }),
+                ..Default::default()
+            }
+        }
+        Because::Held { free, faster, until } => v1::WaitingFor {
+            until: until.0,
+            receiver: faster.to_string(),
+            nearest: Some(v1::NearestWorker {
+                worker: free.to_string(),
+                lacks: vec![shortage("slower", "", 0, 0)],
+                available_at: 0,
+            }),
+            ..reason("held")
+        },
+        Because::Next { worker } => v1::WaitingFor {
+            nearest: Some(v1::NearestWorker {
+                worker: worker.to_string(),
+                lacks: Vec::new(),
+                available_at: why.now.0,
+            }),
+            ..reason("next")
+        },
+    };
+    if let Some(Fleet { present, able, draining, overloaded, unreachable }) = &why.fleet {
+        waiting.workers = count(*present);
+        waiting.able = count(*able);
+        waiting.draining = names(draining);
+        waiting.overloaded = names(overloaded);
+        waiting.unreachable = names(unreachable);
+    }
+    if let Some(Place { ahead, ahead_in_class }) = why.place {
+        waiting.ahead = count(ahead);
+        waiting.ahead_in_class = count(ahead_in_class);
+    }
+    waiting.expected_start = why.expected_start.map_or(0, |at| at.0);
+    Some(waiting)
+}
+
+fn reason(code: &str) -> v1::WaitingFor {
+    v1::WaitingFor { reason: code.to_owned(), ..Default::default() }
+}
+
+fn open_job(state: &State, id: &Name) -> v1::OpenDependency {
+    let job = state.job_no(id.as_str()).and_then(|no| state.job(no));
+    let state = job.map_or(v1::JobState::Unspecified, |job| state_to_wire(&job.state));
+    v1::OpenDependency { id: id.to_string(), state: state as i32 }
+}
+
+fn lack_code(lack: &Lack) -> &'static str {
+    match lack {
+        Lack::Role(_) => "missing_role",
+        Lack::Capability(_) => "missing_capability",
+        Lack::Model(_) => "missing_model",
+        Lack::Cpu { .. } => "cpu_too_small",
+        Lack::Memory { .. } => "memory_too_small",
+    }
+}
+
+fn shortage_of_kind(lack: &Lack) -> v1::Shortage {
+    match lack {
+        Lack::Role(role) => shortage("role", role.as_str(), 0, 0),
+        Lack::Capability(capability) => shortage("capability", capability.as_str(), 0, 0),
+        Lack::Model(model) => shortage("model", model.as_str(), 0, 0),
+        Lack::Cpu { wanted, has } => shortage("cpu", "", u64::from(*wanted), u64::from(*has)),
+        Lack::Memory { wanted, has } => shortage("memory", "", *wanted, *has),
+    }
+}
+
+fn shortage_of_room(short: Short) -> v1::Shortage {
+    match short {
+        Short::Slots { .. } => shortage("slots", "", 1, 0),
+        // The worker may hold so many of others' jobs, and one more must fit.
+        Short::Queue { waiting, max } => {
+            shortage("queue", "", u64::from(waiting) + 1, u64::from(max))
+        }
+        Short::Cpu { wanted, free } => shortage("cpu", "", u64::from(wanted), u64::from(free)),
+        Short::Memory { wanted, free } => shortage("memory", "", wanted, free),
+    }
+}
+
+fn shortage(what: &str, name: &str, wanted: u64, has: u64) -> v1::Shortage {
+    v1::Shortage { what: what.to_owned(), name: name.to_owned(), wanted, has }
+}
+
+fn unavailable_code(
+    draining: &[WorkerId],
+    overloaded: &[WorkerId],
+    unreachable: &[WorkerId],
+) -> &'static str {
+    match (draining.is_empty(), overloaded.is_empty(), unreachable.is_empty()) {
+        (false, true, true) => "draining",
+        (true, false, true) => "overloaded",
+        (true, true, false) => "unreachable",
+        _ => "unavailable",
+    }
+}
+
+/// An overloaded worker recovers by itself, a draining one when somebody says so.
+fn unavailable(
+    draining: &[WorkerId],
+    overloaded: &[WorkerId],
+    unreachable: &[WorkerId],
+) -> Option<v1::NearestWorker> {
+    let groups = [(overloaded, "overloaded"), (draining, "draining"), (unreachable, "unreachable")];
+    let (worker, what) = groups.into_iter().find_map(|(ids, what)| Some((ids.first()?, what)))?;
+    let lacks = vec![shortage(what, "", 0, 0)];
+    Some(v1::NearestWorker { worker: worker.to_string(), lacks, available_at: 0 })
+}
+
+fn names(ids: &[WorkerId]) -> Vec<String> {
+    ids.iter().take(NAMES_MAX).map(WorkerId::to_string).collect()
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}

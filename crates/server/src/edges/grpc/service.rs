@@ -1,0 +1,261 @@
+//! The client's side of the scheduler, as gRPC sees it: every method parses, asks and answers.
+
+use std::pin::Pin;
+
+use bellwether_core::model::{Name, Seq};
+use bellwether_core::{Command, Rejection};
+use bellwether_wire::config::{config_from_wire, config_to_wire};
+use bellwether_wire::v1::scheduler_server::Scheduler;
+use bellwether_wire::{Malformed, v1};
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_stream::{Stream, StreamExt as _};
+use tonic::{Request, Response, Status, Streaming};
+
+use super::status::{malformed, unanswered, unavailable};
+use super::{submit, wait};
+use crate::edges::desk::{Configured, Desk, EventsWanted, Refused, Unanswered, worker_views};
+use crate::projections::history::Seen;
+use crate::sinks::trace::context;
+
+const SNAPSHOT_CHUNK_BYTES: usize = 1 << 20;
+
+#[derive(Debug, Clone)]
+pub(crate) struct SchedulerService {
+    pub(crate) desk: Desk,
+}
+
+impl SchedulerService {
+    async fn each(
+        &self,
+        ids: Vec<String>,
+        command: impl Fn(Name) -> Command,
+    ) -> Result<Response<v1::Done>, Status> {
+        self.desk.each(ids, command).await.map(Response::new).map_err(unavailable)
+    }
+}
+
+/// What the request says of the trace that it belongs to.
+fn trace_parent<T>(request: &Request<T>) -> Option<String> {
+    let value = request.metadata().get(context::TRACE_PARENT)?;
+    value.to_str().ok().map(str::to_owned)
+}
+
+fn name(field: &str, text: &str) -> Result<Name, Status> {
+    Name::new(text).map_err(|why| malformed(&Malformed::new(field, why)))
+}
+
+type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send + 'static>>;
+
+#[tonic::async_trait]
+impl Scheduler for SchedulerService {
+    type SubmitStreamStream = Answers<v1::SubmitResponse>;
+    type WaitJobsStream = Answers<v1::WaitJobsResponse>;
+    type WatchEventsStream = Answers<v1::WatchEventsResponse>;
+    type SnapshotStream = Answers<v1::SnapshotChunk>;
+
+    async fn submit(
+        &self,
+        request: Request<v1::SubmitRequest>,
+    ) -> Result<Response<v1::SubmitResponse>, Status> {
+        let trace_parent = trace_parent(&request);
+        let mut submissions = request.into_inner().submissions;
+        context::adopt(&mut submissions, trace_parent.as_deref());
+        let submitted = self.desk.submit(submissions).await;
+        Ok(Response::new(submit::response(submitted.map_err(unavailable)?)))
+    }
+
+    async fn submit_stream(
+        &self,
+        request: Request<Streaming<v1::SubmitRequest>>,
+    ) -> Result<Response<Self::SubmitStreamStream>, Status> {
+        let trace_parent = trace_parent(&request);
+        let requests = request.into_inner();
+        Ok(Response::new(submit::submit_stream(self.desk.clone(), requests, trace_parent)))
+    }
+
+    async fn get_job(
+        &self,
+        request: Request<v1::GetJobRequest>,
+    ) -> Result<Response<v1::Job>, Status> {
+        let v1::GetJobRequest { id, position } = request.into_inner();
+        let job = self.desk.job(id, Seq(position)).await;
+        job.map(Response::new).map_err(unanswered)
+    }
+
+    async fn list_jobs(
+        &self,
+        request: Request<v1::ListJobsRequest>,
+    ) -> Result<Response<v1::ListJobsResponse>, Status> {
+        let found = self.desk.list_jobs(request.into_inner()).await;
+        found.map(Response::new).map_err(unanswered)
+    }
+
+    async fn wait_jobs(
+        &self,
+        request: Request<v1::WaitJobsRequest>,
+    ) -> Result<Response<Self::WaitJobsStream>, Status> {
+        let v1::WaitJobsRequest { ids, progress } = request.into_inner();
+        let answers = wait::wait_jobs(&self.desk, ids, progress).await?;
+        Ok(Response::new(answers))
+    }
+
+    async fn cancel(
+        &self,
+        request: Request<v1::CancelRequest>,
+    ) -> Result<Response<v1::Done>, Status> {
+        let v1::CancelRequest { ids, reason } = request.into_inner();
+        self.each(ids, |job| Command::Cancel { job, reason: reason.clone() }).await
+    }
+
+    async fn retry(
+        &self,
+        request: Request<v1::RetryRequest>,
+    ) -> Result<Response<v1::Done>, Status> {
+        self.each(request.into_inner().ids, |job| Command::Retry { job }).await
+    }
+
+    async fn pin(&self, request: Request<v1::PinRequest>) -> Result<Response<v1::Done>, Status> {
+        let v1::PinRequest { id, worker } = request.into_inner();
+        let worker = name("worker", &worker)?;
+        self.each(vec![id], |job| Command::Pin { job, worker: worker.clone() }).await
+    }
+
+    async fn list_workers(
+        &self,
+        request: Request<v1::ListWorkersRequest>,
+    ) -> Result<Response<v1::ListWorkersResponse>, Status> {
+        let all = request.into_inner().all;
+        let seen = self.desk.handle.ask(move |view| worker_views(view, all)).await;
+        let workers = seen.map_err(unavailable)?;
+        Ok(Response::new(v1::ListWorkersResponse { workers }))
+    }
+
+    async fn drain(
+        &self,
+        request: Request<v1::WorkerRequest>,
+    ) -> Result<Response<v1::Done>, Status> {
+        self.each(vec![request.into_inner().worker], |worker| Command::Drain { worker }).await
+    }
+
+    async fn undrain(
+        &self,
+        request: Request<v1::WorkerRequest>,
+    ) -> Result<Response<v1::Done>, Status> {
+        self.each(vec![request.into_inner().worker], |worker| Command::Undrain { worker }).await
+    }
+
+    async fn pause(&self, request: Request<v1::TypeRequest>) -> Result<Response<v1::Done>, Status> {
+        self.each(vec![request.into_inner().r#type], |kind| Command::Pause { kind }).await
+    }
+
+    async fn unpause(
+        &self,
+        request: Request<v1::TypeRequest>,
+    ) -> Result<Response<v1::Done>, Status> {
+        self.each(vec![request.into_inner().r#type], |kind| Command::Unpause { kind }).await
+    }
+
+    async fn status(
+        &self,
+        _request: Request<v1::StatusRequest>,
+    ) -> Result<Response<v1::StatusResponse>, Status> {
+        self.desk.status().await.map(Response::new).map_err(unanswered)
+    }
+
+    async fn watch_events(
+        &self,
+        request: Request<v1::WatchEventsRequest>,
+    ) -> Result<Response<Self::WatchEventsStream>, Status> {
+        let v1::WatchEventsRequest { from, kinds, job_id, run_id } = request.into_inner();
+        let wanted = EventsWanted {
+            from: (from > 0).then_some(Seq(from)),
+            kinds,
+            job: (!job_id.is_empty()).then_some(job_id),
+            run: (!run_id.is_empty()).then_some(run_id),
+            follow: true,
+        };
+        let events = self.desk.events(wanted, |seen| v1::WatchEventsResponse {
+            events: seen.iter().map(Seen::to_wire).collect(),
+        });
+        let events = ReceiverStream::new(events).map(|answer| answer.map_err(unanswered));
+        Ok(Response::new(Box::pin(events)))
+    }
+
+    async fn get_config(
+        &self,
+        _request: Request<v1::GetConfigRequest>,
+    ) -> Result<Response<v1::ConfigState>, Status> {
+        let Configured { version, config } = self.desk.config().await.map_err(unavailable)?;
+        let config = Some(config_to_wire(&config));
+        Ok(Response::new(v1::ConfigState { version, config }))
+    }
+
+    async fn set_config(
+        &self,
+        request: Request<v1::SetConfigRequest>,
+    ) -> Result<Response<v1::Done>, Status> {
+        let v1::SetConfigRequest { config, expected_version } = request.into_inner();
+        let config = config.ok_or_else(|| malformed(&Malformed::missing("config")))?;
+        let config = config_from_wire(&config).map_err(|why| malformed(&why.within("config")))?;
+        let expected_version = (expected_version != 0).then_some(expected_version);
+        match self.desk.configure(config, expected_version).await {
+            Ok(Seq(position)) => Ok(Response::new(v1::Done { position, refused: Vec::new() })),
+            Err(Unanswered::Refused(why @ Refused::Rejected(Rejection::Config(_)))) => {
+                let rejection = Some(v1::Rejection::from(&why));
+                let refused = vec![v1::Refused { id: "config".to_owned(), rejection }];
+                Ok(Response::new(v1::Done { position: 0, refused }))
+            }
+            Err(why) => Err(unanswered(why)),
+        }
+    }
+
+    async fn explain(
+        &self,
+        request: Request<v1::ExplainRequest>,
+    ) -> Result<Response<v1::Explanation>, Status> {
+        let v1::ExplainRequest { id, position } = request.into_inner();
+        let explained = self.desk.explain(id, Seq(position)).await;
+        explained.map(Response::new).map_err(unanswered)
+    }
+
+    async fn list_decisions(
+        &self,
+        request: Request<v1::ListDecisionsRequest>,
+    ) -> Result<Response<v1::ListDecisionsResponse>, Status> {
+        let decisions = self.desk.decisions(request.into_inner()).await;
+        decisions.map(Response::new).map_err(unanswered)
+    }
+
+    async fn predictions(
+        &self,
+        request: Request<v1::PredictionsRequest>,
+    ) -> Result<Response<v1::PredictionsResponse>, Status> {
+        let predictions = self.desk.predictions(request.into_inner().r#type).await;
+        predictions.map(Response::new).map_err(unanswered)
+    }
+
+    async fn shadow_report(
+        &self,
+        _request: Request<v1::ShadowReportRequest>,
+    ) -> Result<Response<v1::ShadowReportResponse>, Status> {
+        self.desk.shadow_report().await.map(Response::new).map_err(unanswered)
+    }
+
+    async fn snapshot(
+        &self,
+        _request: Request<v1::SnapshotRequest>,
+    ) -> Result<Response<Self::SnapshotStream>, Status> {
+        let snapshot = self.desk.handle.snapshot().await.map_err(unavailable)?;
+        let seq = snapshot.head.seq.0;
+        let chain = bytes::Bytes::copy_from_slice(&snapshot.head.chain.0);
+        let chunks: Vec<_> = (0..snapshot.bytes.len().max(1))
+            .step_by(SNAPSHOT_CHUNK_BYTES)
+            .map(|start| {
+                let end = snapshot.bytes.len().min(start + SNAPSHOT_CHUNK_BYTES);
+                let bytes = snapshot.bytes.slice(start..end);
+                Ok(v1::SnapshotChunk { seq, chain: chain.clone(), bytes })
+            })
+            .collect();
+        Ok(Response::new(Box::pin(tokio_stream::iter(chunks))))
+    }
+}

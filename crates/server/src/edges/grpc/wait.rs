@@ -1,0 +1,74 @@
+//! Waiting for jobs to end.
+
+use std::pin::Pin;
+
+use bellwether_core::model::{JobId, Name};
+use bellwether_wire::{Malformed, v1};
+use tokio::sync::mpsc;
+use tokio_stream::{Stream, wrappers::ReceiverStream};
+use tonic::{Code, Status};
+
+use super::status::{lookup_failed, malformed, refused, unanswered, unavailable};
+use crate::edges::desk::{Desk, Unanswered, ended_view};
+use crate::event_loop::Ended;
+
+/// Jobs that one call may wait for.
+const IDS_MAX: usize = 100_000;
+/// Jobs in one message.
+const MESSAGE_JOBS_MAX: usize = 1_000;
+/// Messages that may wait for the client to read them.
+const MESSAGES_MAX: usize = 4;
+
+type Answers = Pin<Box<dyn Stream<Item = Result<v1::WaitJobsResponse, Status>> + Send>>;
+
+pub(super) async fn wait_jobs(
+    desk: &Desk,
+    ids: Vec<String>,
+    progress: bool,
+) -> Result<Answers, Status> {
+    if ids.len() > IDS_MAX {
+        let text = format!("{} ids; at most {IDS_MAX} are allowed", ids.len());
+        return Err(refused(Code::InvalidArgument, "too_many", text));
+    }
+    let names: Vec<JobId> = ids
+        .iter()
+        .map(|id| Name::new(id).map_err(|why| malformed(&Malformed::new("ids", why))))
+        .collect::<Result<_, _>>()?;
+    let (told, ends) = mpsc::unbounded_channel();
+    let started = desk.handle.wait_for(names, progress, told).await.map_err(unavailable)?;
+    if !started.not_waited_for.is_empty() {
+        desk.registry.reach(started.seq).await.map_err(lookup_failed)?;
+    }
+    let mut ended = Vec::new();
+    for id in started.not_waited_for {
+        let found = desk.registry.job(id.to_string()).await.map_err(lookup_failed)?;
+        ended.push(found.ok_or_else(|| unanswered(Unanswered::UnknownJob { id: id.to_string() }))?);
+    }
+    let (sender, receiver) = mpsc::channel(MESSAGES_MAX);
+    tokio::spawn(send(ended, ends, sender));
+    Ok(Box::pin(ReceiverStream::new(receiver)))
+}
+
+async fn send(
+    ended: Vec<v1::Job>,
+    mut ends: mpsc::UnboundedReceiver<Ended>,
+    answers: mpsc::Sender<Result<v1::WaitJobsResponse, Status>>,
+) {
+    let mut jobs = ended;
+    let mut buffer = Vec::new();
+    loop {
+        if !jobs.is_empty() {
+            let rest = jobs.split_off(jobs.len().min(MESSAGE_JOBS_MAX));
+            let response = v1::WaitJobsResponse { jobs: std::mem::replace(&mut jobs, rest) };
+            if answers.send(Ok(response)).await.is_err() {
+                return;
+            }
+            continue;
+        }
+        // The senders are gone once the last job has ended, or if the loop forgot them all.
+        if ends.recv_many(&mut buffer, MESSAGE_JOBS_MAX).await == 0 {
+            return;
+        }
+        jobs.extend(buffer.drain(..).map(|ended| ended_view(&ended)));
+    }
+}

@@ -1,0 +1,12 @@
+//! The doors: what comes in is parsed here and sent to the loop, and what came of it is told.
+
+pub(crate) mod desk;
+pub(crate) mod explain;
+pub(crate) mod grpc;
+pub(crate) mod http;
+pub(crate) mod listener;
+pub mod queues;
+pub(crate) mod rest;
+pub mod security;
+pub(crate) mod session;
+pub mod webhooks;

@@ -1,0 +1,138 @@
+//! The queues in front: jobs come in from them, workers that speak only a queue take part, and
+//! lifecycle events go out to them.
+//!
+//! Each queue has tasks of its own, which talk to the loop like every other edge. A queue that is
+//! slow or gone keeps its own tasks waiting and nobody else.
+//!
+//! Deliberately absent: how a message gets from here to there and comes again if it was not
+//! settled, which is what `bellwether-brokers` is for.
+
+mod events;
+mod identity;
+mod jobs;
+mod outbound;
+mod speaker;
+mod workers;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether_brokers::{Broker, BrokerError};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+
+use crate::config::{Published, ServerConfig};
+use crate::edges::desk::Desk;
+use crate::identity::Identity;
+use crate::position::{PositionError, PositionFile};
+use crate::priority::Aside;
+use crate::sinks::metrics::{QueueCounts, QueueMeters};
+use crate::sinks::trace::context::Tracing;
+
+/// How long the tasks may take to say their last words when the server shuts down.
+const STOP_PATIENCE: Duration = Duration::from_secs(2);
+/// The pause after a server has refused: only somebody who changes something can help.
+const REFUSED_PAUSE: Duration = Duration::from_secs(2);
+/// The folder, in the data directory, of what is remembered of queues.
+const FOLDER: &str = "queues";
+
+#[derive(Debug, thiserror::Error)]
+pub enum QueuesError {
+    #[error("queue {name}: {source}")]
+    Open { name: String, source: BrokerError },
+    #[error(transparent)]
+    Position(#[from] PositionError),
+    #[error("can't start a thread for queues: {0}")]
+    Thread(#[source] std::io::Error),
+}
+
+/// One queue, for its tasks.
+#[derive(Debug, Clone)]
+struct Queue {
+    name: Arc<str>,
+    broker: Arc<dyn Broker>,
+    desk: Desk,
+    tracing: Option<Tracing>,
+    counts: Arc<QueueCounts>,
+    /// True once the server shuts down.
+    stopping: watch::Receiver<bool>,
+}
+
+/// The tasks of all queues.
+#[derive(Debug)]
+pub(crate) struct Queues {
+    tasks: JoinSet<()>,
+    stop: watch::Sender<bool>,
+    /// Where the tasks run, if there are any.
+    _aside: Option<Aside>,
+}
+
+impl Queues {
+    /// Servers need not be there yet.
+    pub(crate) fn start(
+        config: &ServerConfig,
+        desk: &Desk,
+        identity: &Identity,
+        tracing: Option<Tracing>,
+        meters: &QueueMeters,
+    ) -> Result<Queues, QueuesError> {
+        let (stop, stopping) = watch::channel(false);
+        let mut tasks = JoinSet::new();
+        if config.queues.is_empty() {
+            return Ok(Queues { tasks, stop, _aside: None });
+        }
+        let aside = Aside::queues().map_err(QueuesError::Thread)?;
+        let on = aside.handle();
+        let _entered = on.enter();
+        for wanted in &config.queues {
+            let opened = bellwether_brokers::open(wanted.settings.clone());
+            let name = wanted.name.clone();
+            let broker = opened.map_err(|source| QueuesError::Open { name, source })?;
+            let queue = Queue {
+                name: wanted.name.as_str().into(),
+                broker,
+                desk: desk.clone(),
+                tracing,
+                counts: meters.of(&wanted.name),
+                stopping: stopping.clone(),
+            };
+            if wanted.events != Published::None {
+                let path = config.data_dir.join(FOLDER).join(&wanted.name);
+                let position = PositionFile::open(&path, desk.handle.durable())?;
+                tasks.spawn(events::publish(
+                    queue.clone(),
+                    wanted.events,
+                    identity.clone(),
+                    position,
+                ));
+            }
+            let (told, outbound) = mpsc::channel(outbound::MESSAGES_MAX);
+            tasks.spawn(outbound::run(queue.clone(), outbound));
+            tasks.spawn(workers::listen(queue.clone(), told));
+            tasks.spawn(jobs::take(queue));
+        }
+        Ok(Queues { tasks, stop, _aside: Some(aside) })
+    }
+
+    /// Called after the loop has ended: what it said last is sent, as far as the servers are there.
+    pub(crate) async fn stop(mut self) {
+        self.stop.send_replace(true);
+        let ended = async { while self.tasks.join_next().await.is_some() {} };
+        if tokio::time::timeout(STOP_PATIENCE, ended).await.is_err() {
+            tracing::warn!("a queue did not take the last words in time; it will get them later");
+        }
+    }
+}
+
+impl Queue {
+    fn failed(&self) {
+        QueueCounts::add(&self.counts.failures, 1);
+    }
+
+    /// Resolves when the server shuts down.
+    async fn stopped(&self) {
+        let mut stopping = self.stopping.clone();
+        // Gone, or true: both mean that it is over.
+        drop(stopping.wait_for(|stopping| *stopping).await);
+    }
+}

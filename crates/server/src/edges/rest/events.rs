@@ -1,0 +1,200 @@
+//! Events as they happen: server-sent events that can be taken up again where they broke off.
+
+use std::convert::Infallible;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse as _, Response};
+use bellwether_core::model::Seq;
+use bellwether_wire::json::cloud_events;
+use futures_util::{StreamExt as _, stream};
+use serde::Deserialize;
+use tokio_stream::wrappers::ReceiverStream;
+use utoipa::{IntoParams, ToSchema};
+
+use super::read::Query;
+use super::{Problem, Rest};
+use crate::edges::desk::EventsWanted;
+use crate::projections::history::Seen;
+
+/// Those who may watch at a time.
+pub(super) const WATCHERS_MAX: usize = 256;
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct EventFilter {
+    /// Kinds as job_completed, with commas between them; none: all.
+    #[param(style = Form, explode = false, value_type = Option<Vec<String>>)]
+    kind: Option<String>,
+    /// The id of a job.
+    job: Option<String>,
+    /// The id of a run.
+    run: Option<String>,
+    /// The first journal position wanted; without it and Last-Event-ID, from now on.
+    #[param(minimum = 1)]
+    from: Option<u64>,
+    /// Go on as events happen, which is the default; else end with what there is now.
+    follow: Option<bool>,
+}
+
+/// One of the events of the stream.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "it stands for its schema")]
+struct SentEvent {
+    /// Its place in the journal; absent if the stream ends with a problem.
+    id: Option<String>,
+    /// Its kind, as job_completed.
+    event: String,
+    /// A CloudEvent (1.0), in JSON.
+    data: String,
+}
+
+/// Watch events
+///
+/// Server-sent events, each a CloudEvent (1.0, JSON). The id is its place in the journal: whoever
+/// comes back with it as Last-Event-ID misses nothing and sees nothing twice.
+#[utoipa::path(
+    get, path = "/scheduler/events", tag = "events", operation_id = "watch_events",
+    params(
+        EventFilter,
+        ("Last-Event-ID" = Option<String>, Header, description = "The last one that was seen"),
+    ),
+    responses(
+        (status = 200, body = SentEvent, content_type = "text/event-stream"),
+        (status = 410, description = "The journal no longer has what was asked for"),
+    ),
+)]
+pub(super) async fn watch(
+    State(rest): State<Rest>,
+    headers: HeaderMap,
+    Query(filter): Query<EventFilter>,
+) -> Result<Response, Problem> {
+    let place = rest.watchers.clone().try_acquire_owned().map_err(|_| {
+        let detail = format!("{WATCHERS_MAX} are watching already; come back later");
+        Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_watchers", detail)
+    })?;
+    let start = Start::of(&headers, filter.from)?;
+    check_reach(&rest, start).await?;
+    let kinds = filter.kind.iter().flat_map(|kinds| kinds.split(','));
+    let wanted = EventsWanted {
+        from: start.first(),
+        kinds: kinds.filter(|kind| !kind.is_empty()).map(str::to_owned).collect(),
+        job: filter.job.clone(),
+        run: filter.run,
+        follow: filter.follow.unwrap_or(true),
+    };
+    let told = Told { source: rest.identity.clone(), start, job: filter.job };
+    let tell = move |seen: Vec<Seen>| seen.iter().flat_map(|seen| told.events(seen)).collect();
+    let events = ReceiverStream::new(rest.desk.events(wanted, tell)).flat_map(move |batch| {
+        // Dropped with the stream.
+        let _: &tokio::sync::OwnedSemaphorePermit = &place;
+        let events: Vec<Event> = batch.unwrap_or_else(|why| vec![problem(why.into())]);
+        stream::iter(events.into_iter().map(Ok::<Event, Infallible>))
+    });
+    Ok(Sse::new(events).keep_alive(KeepAlive::default()).into_response())
+}
+
+/// The stream ends with it.
+fn problem(why: Problem) -> Event {
+    let text = serde_json::to_string(&why).expect("texts and numbers have a JSON form");
+    Event::default().event("problem").data(text)
+}
+
+async fn check_reach(rest: &Rest, start: Start) -> Result<(), Problem> {
+    let Some(first) = start.first() else { return Ok(()) };
+    let durable = rest.desk.handle.durable();
+    if first > durable.next() {
+        let detail = format!("the journal ends at position {durable}; {first} lies ahead of it");
+        return Err(Problem::new(StatusCode::BAD_REQUEST, "position_ahead", detail));
+    }
+    if first <= durable {
+        rest.desk.history.read(first, 1).await?;
+    }
+    Ok(())
+}
+
+/// Where to begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Start {
+    Now,
+    At(Seq),
+    /// Behind one of several events that lie at the same position.
+    Within(Seq, usize),
+}
+
+impl Start {
+    fn of(headers: &HeaderMap, from: Option<u64>) -> Result<Start, Problem> {
+        let Some(last) = headers.get("last-event-id") else {
+            return match from {
+                None => Ok(Start::Now),
+                Some(0) => Err(Problem::malformed("from: is 0; positions begin with 1")),
+                Some(from) => Ok(Start::At(Seq(from))),
+            };
+        };
+        let last = last.to_str().unwrap_or_default();
+        Start::behind(last).ok_or_else(|| {
+            Problem::malformed(format!("Last-Event-ID: is {last:?}; it must be one that was sent"))
+        })
+    }
+
+    fn behind(id: &str) -> Option<Start> {
+        match id.split_once('.') {
+            None => Some(Start::At(Seq(id.parse::<u64>().ok()?.checked_add(1)?))),
+            Some((seq, index)) => Some(Start::Within(Seq(seq.parse().ok()?), index.parse().ok()?)),
+        }
+    }
+
+    fn first(self) -> Option<Seq> {
+        match self {
+            Start::Now => None,
+            Start::At(seq) | Start::Within(seq, _) => Some(seq),
+        }
+    }
+
+    /// How many of the events at this position were seen before.
+    fn seen_at(self, seq: Seq) -> usize {
+        match self {
+            Start::Within(start, index) if start == seq => index.saturating_add(1),
+            Start::Now | Start::At(_) | Start::Within(..) => 0,
+        }
+    }
+}
+
+/// How events are told.
+struct Told {
+    source: crate::identity::Identity,
+    start: Start,
+    job: Option<String>,
+}
+
+impl Told {
+    fn events(&self, seen: &Seen) -> Vec<Event> {
+        let entry = seen.entry();
+        let kind = entry.event.name();
+        cloud_events(self.source.as_str(), entry, seen.names())
+            .skip(self.start.seen_at(entry.seq))
+            .filter(|event| self.job.is_none() || event.subject == self.job.as_deref())
+            .map(|event| {
+                let text = serde_json::to_string(&event).expect("an event has a JSON form");
+                Event::default().id(event.id.to_string()).event(kind).data(text)
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_tells_where_to_go_on() {
+        assert_eq!(Start::behind("42"), Some(Start::At(Seq(43))));
+        assert_eq!(Start::behind("42.3"), Some(Start::Within(Seq(42), 3)));
+        assert_eq!(Start::behind("42.x"), None);
+        assert_eq!(Start::behind("18446744073709551615"), None);
+        assert_eq!(Start::Within(Seq(42), 3).seen_at(Seq(42)), 4);
+        assert_eq!(Start::Within(Seq(42), 3).seen_at(Seq(43)), 0);
+    }
+}

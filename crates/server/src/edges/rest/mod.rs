@@ -1,0 +1,108 @@
+//! REST under `/scheduler`: what gRPC offers to programs, for everybody with an HTTP client.
+//!
+//! Every operation parses, asks the desk and shows its answer; what goes wrong is a [`Problem`].
+//! The operations describe themselves in the OpenAPI document, and `security::access` says who may
+//! use them.
+//!
+//! Deliberately absent: answers of its own. What is shown here is what gRPC shows.
+
+mod config;
+mod document;
+mod events;
+mod explain;
+mod guard;
+mod jobs;
+mod link;
+mod operations;
+mod page;
+mod problem;
+mod read;
+mod runs;
+mod status;
+mod steer;
+mod submit;
+mod types;
+mod view;
+mod workers;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware;
+use tokio::sync::Semaphore;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::config::Limits;
+use crate::edges::desk::{Desk, Operations};
+use crate::identity::Identity;
+
+pub(crate) use guard::guard;
+pub(crate) use problem::Problem;
+
+/// What operations share.
+#[derive(Debug, Clone)]
+pub(crate) struct Rest {
+    desk: Desk,
+    /// The OpenAPI document, as JSON.
+    document: Arc<str>,
+    call_timeout: Duration,
+    identity: Identity,
+    operations: Operations,
+    /// Places for those who watch events.
+    watchers: Arc<Semaphore>,
+}
+
+pub(crate) fn router(desk: Desk, identity: Identity, limits: Limits) -> Router {
+    let (router, api) = operations().split_for_parts();
+    let document = document::finish(api).into();
+    let rest = Rest {
+        desk,
+        document,
+        call_timeout: limits.call_timeout,
+        identity,
+        operations: Operations::default(),
+        watchers: Arc::new(Semaphore::new(events::WATCHERS_MAX)),
+    };
+    router
+        .layer(middleware::from_fn_with_state(rest.clone(), guard::limit_time))
+        .layer(DefaultBodyLimit::max(limits.message_bytes_max))
+        .with_state(rest)
+}
+
+fn operations() -> OpenApiRouter<Rest> {
+    OpenApiRouter::new()
+        .routes(routes!(status::status))
+        .routes(routes!(document::openapi))
+        .routes(routes!(submit::job))
+        .routes(routes!(submit::run))
+        .routes(routes!(submit::several))
+        .routes(routes!(jobs::list))
+        .routes(routes!(jobs::get))
+        .routes(routes!(steer::cancel))
+        .routes(routes!(steer::retry))
+        .routes(routes!(steer::pin))
+        .routes(routes!(explain::job))
+        .routes(routes!(explain::decisions_of))
+        .routes(routes!(operations::start))
+        .routes(routes!(operations::list))
+        .routes(routes!(operations::get))
+        .routes(routes!(runs::list))
+        .routes(routes!(runs::get))
+        .routes(routes!(workers::list))
+        .routes(routes!(workers::get))
+        .routes(routes!(workers::drain))
+        .routes(routes!(workers::undrain))
+        .routes(routes!(types::pause))
+        .routes(routes!(types::resume))
+        .routes(routes!(explain::decisions))
+        .routes(routes!(explain::predictions))
+        .routes(routes!(explain::shadow))
+        .routes(routes!(config::get))
+        .routes(routes!(config::replace))
+        .routes(routes!(config::change))
+        .routes(routes!(events::watch))
+        .routes(routes!(page::docs))
+}

@@ -1,0 +1,163 @@
+//! A worker's session, whatever carries its messages: a gRPC stream, or a queue.
+//!
+//! The edge hands in what the worker says, as the messages of the schema, and takes from the channel
+//! that [`WorkerSession::open`] gives what the worker is to be told.
+
+use bellwether_core::model::WorkerId;
+use bellwether_core::{Command, Offer};
+use bellwether_wire::rejection::MALFORMED;
+use bellwether_wire::worker::{
+    attempt_to_wire, heartbeat_from_wire, model_loaded_from_wire, offer_to_wire, refusal_to_wire,
+    register_from_wire, report_from_wire, revoke_to_wire,
+};
+use bellwether_wire::{Malformed, v1};
+use tokio::sync::mpsc;
+
+use crate::event_loop::{
+    End, Handle, NumberedReport, Outgoing, Refusal, Registration, ReportNumber,
+    SESSION_MESSAGES_MAX, SessionInput, SessionKey,
+};
+use crate::sinks::trace::context::Tracing;
+
+/// What a worker is told; an error is the last of it.
+pub(crate) type Told = mpsc::Receiver<Result<Outgoing, End>>;
+
+/// The half of a session that listens.
+#[derive(Debug)]
+pub(crate) struct WorkerSession {
+    handle: Handle,
+    key: SessionKey,
+    /// Until the worker registers; from then on the loop alone decides when the session ends.
+    outgoing: Option<mpsc::Sender<Result<Outgoing, End>>>,
+    weak: mpsc::WeakSender<Result<Outgoing, End>>,
+    worker: Option<WorkerId>,
+    reports: ReportNumber,
+}
+
+impl WorkerSession {
+    pub(crate) fn open(handle: &Handle) -> (WorkerSession, Told) {
+        let (outgoing, told) = mpsc::channel(SESSION_MESSAGES_MAX);
+        let session = WorkerSession {
+            handle: handle.clone(),
+            key: handle.new_session(),
+            weak: outgoing.downgrade(),
+            outgoing: Some(outgoing),
+            worker: None,
+            reports: ReportNumber(0),
+        };
+        (session, told)
+    }
+
+    /// Reads a message and numbers its reports. What was read must be sent, in order.
+    pub(crate) fn read(&mut self, message: v1::WorkerMessage) -> Result<SessionInput, End> {
+        let register = message.register.map(|wire| self.registration(wire)).transpose()?;
+        let worker = self.worker.clone().ok_or(End::NotRegistered)?;
+        let heartbeat = message.heartbeat.map(heartbeat_from_wire);
+        let before = heartbeat.map(|beat| Command::Heartbeat { worker: worker.clone(), beat });
+        let mut reports = Vec::with_capacity(message.reports.len());
+        let mut malformed = Vec::new();
+        for wire in message.reports {
+            self.reports.0 += 1;
+            let number = self.reports;
+            match report_from_wire(wire) {
+                Ok((attempt, report)) => reports.push(NumberedReport { number, attempt, report }),
+                Err(why) => malformed.push((number, why)),
+            }
+        }
+        let mut after = Vec::new();
+        for loaded in &message.models_loaded {
+            match model_loaded_from_wire(loaded) {
+                Ok((model, took)) => {
+                    after.push(Command::ModelLoaded { worker: worker.clone(), model, took });
+                }
+                Err(why) => malformed.push((ReportNumber(0), why)),
+            }
+        }
+        if message.drain {
+            after.push(Command::Drain { worker: worker.clone() });
+        }
+        if message.leave {
+            after.push(Command::Leave { worker: worker.clone() });
+        }
+        let before = before.into_iter().collect();
+        let last_report = self.reports;
+        Ok(SessionInput { worker, register, before, reports, malformed, after, last_report })
+    }
+
+    /// Waits for room for as long as it takes.
+    pub(crate) async fn send(&self, input: SessionInput) -> Result<(), End> {
+        Ok(self.handle.session_input(self.key, input).await?)
+    }
+
+    /// The worker has closed its side, or must go for this reason. What it was told before still
+    /// reaches it.
+    pub(crate) fn close(self, why: Option<End>) {
+        if let Some(end) = why
+            && let Some(outgoing) = self.weak.upgrade()
+        {
+            // A worker that is gone or does not read learns it from the closed session.
+            drop(outgoing.try_send(Err(end)));
+        }
+        self.handle.session_closed(self.key);
+    }
+
+    fn registration(&mut self, wire: v1::Register) -> Result<Registration, End> {
+        let within = |why: Malformed| End::Malformed(why.within("register"));
+        let (spec, held) = register_from_wire(wire).map_err(within)?;
+        self.worker = Some(spec.id.clone());
+        let outgoing = self.outgoing.take().or_else(|| self.weak.upgrade());
+        let outgoing = outgoing.ok_or(End::Replaced)?;
+        Ok(Registration { spec, held, outgoing })
+    }
+}
+
+pub(crate) fn to_wire(outgoing: Outgoing, tracing: Option<Tracing>) -> v1::SchedulerMessage {
+    v1::SchedulerMessage {
+        registered: outgoing.registered.map(|registered| v1::Registered {
+            worker: registered.worker.0,
+            unknown: registered.unknown.into_iter().map(attempt_to_wire).collect(),
+            heartbeat_interval: registered.heartbeat_interval.0,
+            server: concat!("bellwether ", env!("CARGO_PKG_VERSION")).to_owned(),
+        }),
+        offers: outgoing
+            .offers
+            .iter()
+            .map(|(offer, run)| traced(offer, offer_to_wire(offer, run.as_ref()), tracing))
+            .collect(),
+        grants: outgoing.grants.into_iter().map(attempt_to_wire).collect(),
+        revokes: outgoing
+            .revokes
+            .into_iter()
+            .map(|(attempt, reason)| revoke_to_wire(attempt, reason))
+            .collect(),
+        reports_done: outgoing.reports_done.0,
+        refusals: outgoing.refusals.into_iter().map(refusal).collect(),
+        drain: outgoing.drain,
+        reconnect: outgoing.reconnect,
+    }
+}
+
+/// If the scheduler records the job's trace, the worker's spans belong below the attempt's; else
+/// below what the submitter said.
+fn traced(offer: &Offer, mut wire: v1::Offer, tracing: Option<Tracing>) -> v1::Offer {
+    let trace = tracing.and_then(|tracing| tracing.of_job(offer.attempt.job, &offer.spec));
+    if let Some(trace) = trace {
+        wire.trace_parent = trace.of_attempt(offer.attempt.token).to_string();
+    }
+    wire
+}
+
+fn refusal(refusal: Refusal) -> v1::Refusal {
+    match refusal {
+        Refusal::Rejected { report, attempt, rejection } => {
+            refusal_to_wire(report.0, attempt, &rejection)
+        }
+        Refusal::Malformed { report, malformed } => v1::Refusal {
+            report: report.0,
+            job: 0,
+            token: 0,
+            code: MALFORMED.to_owned(),
+            message: malformed.to_string(),
+        },
+    }
+}

@@ -1,0 +1,84 @@
+//! An event with what is needed to read it alone.
+
+use std::sync::Arc;
+
+use bellwether_core::{Entry, Event};
+use bellwether_journal::Record;
+use bellwether_journal::envelope::envelope;
+use bellwether_wire::event::entry_to_wire;
+use bellwether_wire::json::cloud_event;
+use bellwether_wire::v1;
+
+use crate::projections::registry::JobNames;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    record: Arc<Record>,
+    index: usize,
+    job: Option<Arc<JobNames>>,
+    worker: Option<Arc<str>>,
+}
+
+impl Seen {
+    pub(super) fn new(
+        record: Arc<Record>,
+        index: usize,
+        job: Option<Arc<JobNames>>,
+        worker: Option<Arc<str>>,
+    ) -> Seen {
+        Seen { record, index, job, worker }
+    }
+
+    /// Puts names where there are none yet.
+    pub(super) fn fill_in(&mut self, job: Option<Arc<JobNames>>, worker: Option<Arc<str>>) {
+        self.job = self.job.take().or(job);
+        self.worker = self.worker.take().or(worker);
+    }
+
+    pub(crate) fn entry(&self) -> &Entry {
+        &self.record.entries[self.index]
+    }
+
+    pub(crate) fn names(&self) -> cloud_event::Names<'_> {
+        let job = self.job.as_deref();
+        cloud_event::Names {
+            job_id: job.map_or("", |job| &job.id),
+            run_id: self.run_id(),
+            node: job.map_or("", |job| &job.node),
+            worker_id: self.worker.as_deref().unwrap_or_default(),
+        }
+    }
+
+    pub(crate) fn run_id(&self) -> &str {
+        self.job.as_deref().map_or("", |job| &job.run_id)
+    }
+
+    /// A submission is about all of its jobs.
+    pub(crate) fn is_about(&self, id: &str) -> bool {
+        match &self.entry().event {
+            Event::Submitted { jobs, .. } => jobs.iter().any(|spec| spec.id.as_str() == id),
+            _ => self.job.as_deref().is_some_and(|job| job.id == id),
+        }
+    }
+
+    pub(crate) fn to_wire(&self) -> v1::EventEnvelope {
+        let names = self.names();
+        let entry = self.entry();
+        let envelope = envelope(&self.record, entry);
+        v1::EventEnvelope {
+            seq: entry.seq.0,
+            at: entry.at.0,
+            parent: entry.parent.map_or(0, |parent| parent.0),
+            kind: envelope.kind.to_owned(),
+            run_id: names.run_id.to_owned(),
+            node: names.node.to_owned(),
+            job_id: names.job_id.to_owned(),
+            worker_id: names.worker_id.to_owned(),
+            payload: Some(entry_to_wire(entry, entry.at)),
+            payload_hash: envelope.payload_hash.to_vec().into(),
+            prior_hash: envelope.prior_hash.0.to_vec().into(),
+            post_hash: envelope.post_hash.0.to_vec().into(),
+            error: envelope.error.unwrap_or_default().to_owned(),
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! What durable events add up to, for those who ask and those who look on.
+
+pub(crate) mod history;
+pub mod registry;
+pub(crate) mod telemetry;

@@ -1,0 +1,97 @@
+//! What Prometheus sees. Three sources: the loop's own counts and the state, looked up when
+//! somebody asks; what durable events add up to, kept on a thread of its own; and those who pass
+//! events on.
+//!
+//! Deliberately absent: labels without a bound, and work on the loop beyond plain additions.
+
+mod histogram;
+mod labels;
+mod meters;
+mod observed;
+mod process;
+mod queues;
+mod seen;
+mod sinks;
+mod text;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bellwether_core::model::Seq;
+use tokio::sync::watch;
+
+use crate::event_loop::{Handle, Unavailable};
+use crate::projections::telemetry::sighting::Sighting;
+pub(crate) use meters::Meters;
+use observed::Observed;
+pub(crate) use queues::{QueueCounts, QueueMeters};
+use seen::Seen;
+use sinks::Sinks;
+pub(crate) use sinks::{Sink, SinkCounts};
+pub(crate) use text::CONTENT_TYPE;
+use text::{Kind, Text};
+
+/// Job types that have a label of their own; those that come later share `other`.
+const TYPES_NAMED_MAX: usize = 50;
+/// Workers that have a label of their own.
+const WORKERS_NAMED_MAX: usize = 200;
+
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    // Held by the thread that takes in events for one batch, and by a scrape to write it down.
+    observed: Mutex<Observed>,
+    pub(crate) sinks: Sinks,
+    pub(crate) queues: QueueMeters,
+    registry: watch::Receiver<Seq>,
+}
+
+impl Metrics {
+    /// `registry` tells how far the registry has written.
+    pub(crate) fn new(registry: watch::Receiver<Seq>, queues: QueueMeters) -> Metrics {
+        let observed = Mutex::new(Observed::new());
+        Metrics { observed, sinks: Sinks::default(), queues, registry }
+    }
+
+    pub(crate) fn observing(&self) -> Observing<'_> {
+        Observing(self.lock())
+    }
+
+    pub(crate) async fn render(&self, handle: &Handle) -> Result<String, Unavailable> {
+        let types = self.lock().type_names();
+        let seen = handle.ask(move |view| Seen::of(view, &types)).await?;
+        let mut text = Text::default();
+        let version = env!("CARGO_PKG_VERSION");
+        text.family("bellwether_build_info", Kind::Gauge, "1, for the version that runs")
+            .sample(&[("version", version)], 1);
+        seen.write(&mut text);
+        let observed = self.lock();
+        observed.write(&mut text);
+        let behind = seen.position.saturating_sub(observed.position.0);
+        drop(observed);
+        let help = "Durable events that these numbers do not include yet";
+        text.gauge("bellwether_telemetry_lag_events", help, behind);
+        let behind = seen.position.saturating_sub(self.registry.borrow().0);
+        let help = "Durable events that the registry has not written yet";
+        text.gauge("bellwether_registry_lag_events", help, behind);
+        self.sinks.write(&mut text);
+        self.queues.write(seen.position, &mut text);
+        process::write(&mut text);
+        Ok(text.into_string())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Observed> {
+        self.observed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The right to add, for one batch.
+pub(crate) struct Observing<'a>(MutexGuard<'a, Observed>);
+
+impl Observing<'_> {
+    pub(crate) fn see(&mut self, sighting: &Sighting<'_>) {
+        self.0.see(sighting);
+    }
+
+    pub(crate) fn reached(&mut self, position: Seq) {
+        self.0.position = position;
+    }
+}

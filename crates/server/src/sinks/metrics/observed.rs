@@ -1,0 +1,235 @@
+//! What durable events add up to, since the process started.
+
+use bellwether_core::Decision;
+use bellwether_core::model::{Name, Seq, Timestamp};
+
+use super::histogram::{Histogram, LONG_SPANS, SHARES, SPANS};
+use super::labels::Labelled;
+use super::text::{Kind, Text};
+use super::{TYPES_NAMED_MAX, WORKERS_NAMED_MAX};
+use crate::projections::telemetry::live::{LiveJob, LiveOffer};
+use crate::projections::telemetry::sighting::{CAUSES, JobEnd, OfferEnd, Sighting, cause_name};
+
+#[derive(Debug)]
+pub(crate) struct Observed {
+    types: Labelled<TypeCounts>,
+    workers: Labelled<WorkerCounts>,
+    decisions: u64,
+    fallbacks: u64,
+    hedges: u64,
+    escalations: u64,
+    failures: [u64; CAUSES.len()],
+    predictor_failures: u64,
+    breaker_opened: u64,
+    queue: Histogram,
+    dispatch: Histogram,
+    prediction_error: Histogram,
+    /// How far the events have been taken in.
+    pub(super) position: Seq,
+}
+
+#[derive(Debug, Clone)]
+struct TypeCounts {
+    submitted: u64,
+    ended: [u64; JobEnd::ALL.len()],
+    retries: u64,
+    drifts: u64,
+    predictions: u64,
+    predictions_near: u64,
+    job: Histogram,
+    attempt: Histogram,
+}
+
+#[derive(Debug, Clone, Default)]
+struct WorkerCounts {
+    completed: u64,
+    failed: u64,
+    revoked: u64,
+}
+
+impl TypeCounts {
+    fn new() -> TypeCounts {
+        TypeCounts {
+            submitted: 0,
+            ended: [0; JobEnd::ALL.len()],
+            retries: 0,
+            drifts: 0,
+            predictions: 0,
+            predictions_near: 0,
+            job: Histogram::new(&LONG_SPANS),
+            attempt: Histogram::new(&LONG_SPANS),
+        }
+    }
+}
+
+impl Observed {
+    pub(super) fn new() -> Observed {
+        Observed {
+            types: Labelled::new(TYPES_NAMED_MAX, TypeCounts::new()),
+            workers: Labelled::new(WORKERS_NAMED_MAX, WorkerCounts::default()),
+            decisions: 0,
+            fallbacks: 0,
+            hedges: 0,
+            escalations: 0,
+            failures: [0; CAUSES.len()],
+            predictor_failures: 0,
+            breaker_opened: 0,
+            queue: Histogram::new(&SPANS),
+            dispatch: Histogram::new(&SPANS),
+            prediction_error: Histogram::new(&SHARES),
+            position: Seq(0),
+        }
+    }
+
+    pub(super) fn type_names(&self) -> Vec<Name> {
+        self.types.names().cloned().collect()
+    }
+
+    fn of_type(&mut self, job: &LiveJob) -> &mut TypeCounts {
+        self.types.of(job.spec.kind(), TypeCounts::new)
+    }
+
+    pub(super) fn see(&mut self, sighting: &Sighting<'_>) {
+        match sighting {
+            Sighting::Submitted { job } => self.of_type(job).submitted += 1,
+            Sighting::Decided { job, offer, decision, .. } => self.decided(job, offer, decision),
+            Sighting::Started { offer } => {
+                let started = offer.started_at.unwrap_or(offer.offered_at);
+                self.dispatch.observe(started.since(offer.offered_at).0);
+            }
+            Sighting::OfferEnded { job, offer, end, at, .. } => {
+                self.offer_ended(job, offer, end, *at);
+            }
+            Sighting::Retried { job } => self.of_type(job).retries += 1,
+            Sighting::Escalated => self.escalations += 1,
+            Sighting::Ended { job, end, at } => {
+                let counts = self.of_type(job);
+                counts.ended[*end as usize] += 1;
+                counts.job.observe(at.since(job.submitted_at).0);
+            }
+            Sighting::PredictorFailed => self.predictor_failures += 1,
+            Sighting::BreakerOpened => self.breaker_opened += 1,
+            Sighting::Drifted { kind } => self.types.of(kind, TypeCounts::new).drifts += 1,
+        }
+    }
+
+    fn decided(&mut self, job: &LiveJob, offer: &LiveOffer, decision: &Decision) {
+        self.decisions += 1;
+        self.fallbacks += u64::from(decision.fallback);
+        self.hedges += u64::from(offer.hedge);
+        if !offer.hedge {
+            self.queue.observe(offer.offered_at.since(job.queued_at).0);
+        }
+    }
+
+    fn offer_ended(&mut self, job: &LiveJob, offer: &LiveOffer, end: &OfferEnd<'_>, at: Timestamp) {
+        if let Some(worker) = &offer.worker {
+            let counts = self.workers.of(&worker.id, WorkerCounts::default);
+            match end {
+                OfferEnd::Completed { .. } => counts.completed += 1,
+                OfferEnd::Failed { .. } => counts.failed += 1,
+                OfferEnd::Revoked { .. } => counts.revoked += 1,
+            }
+        }
+        match end {
+            OfferEnd::Completed { .. } => {
+                let actual = at.since(offer.started_at.unwrap_or(offer.offered_at)).0.max(1);
+                let missed = offer.predicted.0.abs_diff(actual);
+                self.prediction_error.observe(missed.saturating_mul(1_000) / actual);
+                let counts = self.of_type(job);
+                counts.predictions += 1;
+                counts.predictions_near += u64::from(missed <= actual / 4);
+                counts.attempt.observe(actual);
+            }
+            OfferEnd::Failed { cause, .. } => {
+                let place = CAUSES.iter().position(|known| known == cause);
+                self.failures[place.expect("CAUSES lists them all")] += 1;
+            }
+            OfferEnd::Revoked { .. } => {}
+        }
+    }
+
+    pub(super) fn write(&self, text: &mut Text) {
+        self.write_types(text);
+        self.write_attempts(text);
+        let help = "From when a job could be placed until a worker was chosen";
+        text.distribution("bellwether_queue_seconds", help, &self.queue);
+        let help = "From the choice of a worker until it said that it runs the job";
+        text.distribution("bellwether_dispatch_seconds", help, &self.dispatch);
+        let help = "How far off predictions were, as a share of the actual duration";
+        text.distribution("bellwether_prediction_error_ratio", help, &self.prediction_error);
+    }
+
+    fn write_types(&self, text: &mut Text) {
+        let help = "Jobs submitted, by type";
+        let family = text.family("bellwether_jobs_submitted_total", Kind::Counter, help);
+        for (name, counts) in self.types.iter() {
+            family.sample(&[("type", name)], counts.submitted);
+        }
+        let help = "Jobs ended, by type and how";
+        let family = text.family("bellwether_jobs_ended_total", Kind::Counter, help);
+        for (name, counts) in self.types.iter() {
+            for end in JobEnd::ALL {
+                let labels = [("type", name), ("outcome", end.name())];
+                family.sample(&labels, counts.ended[end as usize]);
+            }
+        }
+        type Read = fn(&TypeCounts) -> u64;
+        let counters: [(&'static str, &str, Read); 4] = [
+            ("bellwether_retries_total", "Attempts that were followed by another", |c| c.retries),
+            ("bellwether_drifts_total", "Times that predictions became worse", |c| c.drifts),
+            ("bellwether_predictions_total", "Predictions that were tested", |c| c.predictions),
+            (
+                "bellwether_predictions_near_total",
+                "Predictions within 25% of the actual duration",
+                |c| c.predictions_near,
+            ),
+        ];
+        for (name, help, read) in counters {
+            let family = text.family(name, Kind::Counter, help);
+            for (name, counts) in self.types.iter() {
+                family.sample(&[("type", name)], read(counts));
+            }
+        }
+        let help = "From submission to end";
+        let family = text.family("bellwether_job_seconds", Kind::Histogram, help);
+        for (name, counts) in self.types.iter() {
+            family.buckets(&[("type", name)], &counts.job);
+        }
+        let help = "How long attempts that completed ran";
+        let family = text.family("bellwether_attempt_seconds", Kind::Histogram, help);
+        for (name, counts) in self.types.iter() {
+            family.buckets(&[("type", name)], &counts.attempt);
+        }
+    }
+
+    fn write_attempts(&self, text: &mut Text) {
+        let help = "Attempts that ended, by worker and how";
+        let family = text.family("bellwether_worker_attempts_total", Kind::Counter, help);
+        for (name, counts) in self.workers.iter() {
+            let worker = ("worker", name);
+            family.sample(&[worker, ("outcome", "completed")], counts.completed);
+            family.sample(&[worker, ("outcome", "failed")], counts.failed);
+            family.sample(&[worker, ("outcome", "revoked")], counts.revoked);
+        }
+        let help = "Attempts that ended without a result, by cause";
+        let family = text.family("bellwether_attempts_failed_total", Kind::Counter, help);
+        for (cause, count) in CAUSES.into_iter().zip(self.failures) {
+            family.sample(&[("cause", cause_name(cause))], count);
+        }
+        for (name, help, value) in [
+            ("bellwether_decisions_total", "Jobs offered to workers", self.decisions),
+            ("bellwether_hedges_total", "Offers that backed up a quiet one", self.hedges),
+            ("bellwether_fallbacks_total", "Decisions without a predictor", self.fallbacks),
+            ("bellwether_escalations_total", "Jobs that escalated", self.escalations),
+            (
+                "bellwether_predictor_failures_total",
+                "Predictions that failed",
+                self.predictor_failures,
+            ),
+            ("bellwether_breaker_opened_total", "Times the breaker opened", self.breaker_opened),
+        ] {
+            text.counter(name, help, value);
+        }
+    }
+}
