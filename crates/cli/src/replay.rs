@@ -123,14 +123,16 @@ fn replay(arguments: &Arguments) -> anyhow::Result<Result<Report, Damage>> {
 /// With names, as far as the engine knows them.
 fn told(engine: &Engine, mismatch: &Mismatch) -> String {
     let state = engine.state();
-    let job = state.job(mismatch.job).map_or_else(
-        || format!("number {}", mismatch.job),
-        |job| format!("{} (number {})", job.spec.id, mismatch.job),
+    let Mismatch::Decision { seq, job, worker, recomputed } = mismatch else {
+        return mismatch.to_string();
+    };
+    let job = state.job(*job).map_or_else(
+        || format!("number {job}"),
+        |known| format!("{} (number {job})", known.spec.id),
     );
     let worker = state
-        .worker(mismatch.worker)
-        .map_or_else(|| format!("number {}", mismatch.worker), |worker| worker.id().to_string());
-    let Mismatch { seq, recomputed, .. } = mismatch;
+        .worker(*worker)
+        .map_or_else(|| format!("number {worker}"), |worker| worker.id().to_string());
     format!(
         "the decision at position {seq} placed job {job} on worker {worker}; recomputed: {recomputed}"
     )

@@ -5,13 +5,14 @@ use std::collections::VecDeque;
 use crate::command::{Answer, Command};
 use crate::effect::{Effect, effects_of};
 use crate::event::{Entry, Event};
+use crate::life::Moved;
 use crate::model::{Config, Seq, Timestamp};
 use crate::place::predictor::{Predictor, predictor};
 use crate::place::queue::Next;
 use crate::rejection::Rejection;
 use crate::snapshot::SnapshotError;
 use crate::state::State;
-use crate::verify::Mismatch;
+use crate::verify::{Mismatch, check_moved};
 
 /// Assignments that one command may lead to; what is left over is placed with the next one.
 const ASSIGNMENTS_PER_COMMAND_MAX: usize = 10_000;
@@ -105,18 +106,21 @@ impl Engine {
         self.take_over(entry);
     }
 
-    /// Like [`Engine::replay`], and recomputes the decision if the entry is one.
+    /// Like [`Engine::replay`], and recomputes what the entry says of the state before it: the
+    /// decision, if it is one, and the jobs that it brought into another state.
     pub fn verify(&mut self, entry: &Entry) -> Result<(), Mismatch> {
         let checked = self.check_decision(entry);
-        self.take_over(entry);
-        checked
+        let moved = self.take_over(entry);
+        checked?;
+        check_moved(entry, &moved)
     }
 
-    fn take_over(&mut self, entry: &Entry) {
-        self.state.apply(entry);
+    fn take_over(&mut self, entry: &Entry) -> Box<[Moved]> {
+        let moved = self.state.apply(entry);
         self.state.index.drifts.clear();
         self.durable = self.state.seq;
         self.adopt_configuration(&entry.event);
+        moved
     }
 
     /// Decides on a wish. Its events are applied at once and wait in the batch; its effects wait
@@ -231,8 +235,8 @@ impl Engine {
             self.pending.push_back((seq, effect));
         }
         let parent = self.parent_of(&event);
-        let entry = Entry { seq, at: self.state.now, parent, event };
-        self.state.apply(&entry);
+        let mut entry = Entry { seq, at: self.state.now, parent, event, moved: Box::default() };
+        entry.moved = self.state.apply(&entry);
         self.adopt_configuration(&entry.event);
         self.batch.push(entry);
         self.emit_drifts();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use crate::life::Moved;
 use crate::model::config::Weights;
 use crate::model::{
     Config, FailureCause, Heartbeat, JobNo, JobSpec, Micros, Name, Priority, RevokeReason, RunId,
@@ -19,6 +20,9 @@ pub struct Entry {
     /// The event before it in the life of the same job or worker.
     pub parent: Option<Seq>,
     pub event: Event,
+    /// Jobs that it brings into another state without naming them; journals of before it was kept
+    /// have none.
+    pub moved: Box<[Moved]>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,10 +11,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::DeadReason;
 use crate::index::Index;
+use crate::life::Counts;
 use crate::model::table::Table;
 use crate::model::{
-    Attempt, Config, FailureCause, Heartbeat, HeldAttempt, JobNo, JobSpec, Micros, Name, Priority,
-    Resources, RunId, RunNo, Seq, Timestamp, Token, WorkerId, WorkerNo, WorkerSpec, WorkerStatus,
+    Attempt, Config, FailureCause, Heartbeat, HeldAttempt, JobNo, JobSpec, JobStatus, Micros, Name,
+    Phase, Priority, Resources, RunId, RunNo, Seq, Timestamp, Token, WorkerId, WorkerNo,
+    WorkerSpec, WorkerStatus,
 };
 use crate::place::breaker::Breaker;
 use crate::place::hedge::Hedging;
@@ -70,12 +72,7 @@ pub struct Job {
     pub submitted_at: Timestamp,
     /// Offers so far, hedges not counted.
     pub attempts: u32,
-    /// Attempts that the job itself failed, in this round of retries.
-    pub failures: u32,
-    /// Attempts that ended with their worker.
-    pub crashes: u32,
-    /// Attempts that never started.
-    pub returns: u32,
+    pub counts: Counts,
     pub escalated: Option<Box<Escalated>>,
     /// Boxed, because it is rare and a million jobs wait.
     pub pinned: Option<Box<WorkerId>>,
@@ -134,34 +131,31 @@ pub enum JobState {
 }
 
 impl JobState {
-    pub fn has_ended(&self) -> bool {
+    /// Where it is, without what goes with it.
+    pub fn status(&self) -> JobStatus {
         match self {
-            JobState::Waiting { .. }
-            | JobState::Delayed { .. }
-            | JobState::Ready
-            | JobState::Active(_) => false,
-            JobState::Completed { .. }
-            | JobState::Failed { .. }
-            | JobState::Cancelled
-            | JobState::Skipped { .. }
-            | JobState::DeadLettered { .. } => true,
+            JobState::Waiting { .. } => JobStatus::Waiting,
+            JobState::Delayed { .. } => JobStatus::Delayed,
+            JobState::Ready => JobStatus::Ready,
+            JobState::Active(attempts) => {
+                let runs = |attempt: &Attempt| matches!(attempt.phase, Phase::Running { .. });
+                if attempts.iter().any(runs) { JobStatus::Running } else { JobStatus::Offered }
+            }
+            JobState::Completed { .. } => JobStatus::Completed,
+            JobState::Failed { .. } => JobStatus::Failed,
+            JobState::Cancelled => JobStatus::Cancelled,
+            JobState::Skipped { .. } => JobStatus::Skipped,
+            JobState::DeadLettered { .. } => JobStatus::DeadLettered,
         }
     }
 
-    /// The state's name for people: a skipped job shows as cancelled.
+    pub fn has_ended(&self) -> bool {
+        self.status().has_ended()
+    }
+
+    /// The state's name for people.
     pub fn name(&self) -> &'static str {
-        match self {
-            JobState::Waiting { .. } | JobState::Delayed { .. } => "waiting",
-            JobState::Ready => "ready",
-            JobState::Active(attempts) => {
-                let runs = |a: &Attempt| matches!(a.phase, crate::model::Phase::Running { .. });
-                if attempts.iter().any(runs) { "running" } else { "offered" }
-            }
-            JobState::Completed { .. } => "completed",
-            JobState::Failed { .. } => "failed",
-            JobState::Cancelled | JobState::Skipped { .. } => "cancelled",
-            JobState::DeadLettered { .. } => "dead_lettered",
-        }
+        self.status().broad().as_str()
     }
 }
 

@@ -4,20 +4,43 @@ use std::fmt::Debug;
 
 use crate::engine::Engine;
 use crate::event::{Decision, Entry, Event};
+use crate::life::Moved;
 use crate::model::{JobNo, Seq, Timestamp, WorkerNo};
 use crate::place::candidates::Wanted;
 use crate::place::choose::{Choice, Reserved};
 use crate::place::queue::Next;
 
-/// A recorded decision that the state before it does not lead to.
+/// Something recorded that the state before it does not lead to.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the decision at {seq} placed job {job} on worker {worker}; recomputed: {recomputed}")]
-pub struct Mismatch {
-    pub seq: Seq,
-    pub job: JobNo,
-    pub worker: WorkerNo,
-    /// What the state before it leads to.
-    pub recomputed: String,
+pub enum Mismatch {
+    #[error("the decision at {seq} placed job {job} on worker {worker}; recomputed: {recomputed}")]
+    Decision {
+        seq: Seq,
+        job: JobNo,
+        worker: WorkerNo,
+        /// What the state before it leads to.
+        recomputed: String,
+    },
+    #[error("the event at {seq} brought {}; recomputed: {}", listed(recorded), listed(recomputed))]
+    Moved { seq: Seq, recorded: Box<[Moved]>, recomputed: Box<[Moved]> },
+}
+
+fn listed(moved: &[Moved]) -> String {
+    let each = moved.iter().map(|moved| format!("job {} to {}", moved.job, moved.to.as_str()));
+    if moved.is_empty() {
+        "no job anywhere".to_owned()
+    } else {
+        each.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Entries of before it was kept say nothing, so nothing is compared with them.
+pub(crate) fn check_moved(entry: &Entry, recomputed: &[Moved]) -> Result<(), Mismatch> {
+    if entry.moved.is_empty() || *entry.moved == *recomputed {
+        return Ok(());
+    }
+    let (seq, recorded) = (entry.seq, entry.moved.clone());
+    Err(Mismatch::Moved { seq, recorded, recomputed: recomputed.into() })
 }
 
 impl Engine {
@@ -44,8 +67,12 @@ impl Engine {
         } else {
             self.next_offer(*job, decision)
         };
-        let mismatch =
-            |recomputed| Mismatch { seq: entry.seq, job: *job, worker: *worker, recomputed };
+        let mismatch = |recomputed| Mismatch::Decision {
+            seq: entry.seq,
+            job: *job,
+            worker: *worker,
+            recomputed,
+        };
         match found {
             Ok((found_job, found_worker, found_decision)) => {
                 if (found_job, found_worker) != (*job, *worker) {

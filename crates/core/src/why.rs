@@ -95,7 +95,7 @@ impl State {
                 Why { expected_start, ..Why::plain(id, because, now) }
             }
             JobState::Delayed { until } => {
-                let ended_attempts = job.failures + job.crashes + job.returns;
+                let ended_attempts = job.counts.ended();
                 let because = Because::Moment { until: *until, ended_attempts };
                 Why { expected_start: Some(*until), ..Why::plain(id, because, now) }
             }
@@ -134,7 +134,7 @@ impl State {
             because: because.filter(|id| *id != job.spec.id),
             at: job.ended_at,
             retries: job.spec.retry,
-            crashes: job.crashes,
+            crashes: job.counts.crashes,
         }
     }
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use bellwether_core::event::{DeadReason, RunHeader};
 use bellwether_core::model::limits::SAMPLES_MAX;
 use bellwether_core::model::{
-    Epoch, FailureCause, JobNo, Micros, Priority, RevokeReason, RunNo, Sample, Seq, Timestamp,
-    Token, WorkerNo,
+    Epoch, FailureCause, JobNo, JobStatus, Micros, Priority, RevokeReason, RunNo, Sample, Seq,
+    Timestamp, Token, WorkerNo,
 };
-use bellwether_core::{Entry, Event};
+use bellwether_core::{Entry, Event, Moved};
 
 use crate::config::{config_from_wire, config_to_wire};
 use crate::decision::{decision_from_wire, decision_to_wire};
@@ -62,6 +62,7 @@ pub fn entry_to_wire(entry: &Entry, start: Timestamp) -> v1::Entry {
         after: entry.at.since(start).0,
         parent_back: entry.parent.map_or(0, |parent| entry.seq.0 - parent.0),
         event: Some(event_to_wire(&entry.event)),
+        moved: entry.moved.iter().map(moved_to_wire).collect(),
     }
 }
 
@@ -74,7 +75,16 @@ pub fn entry_from_wire(wire: v1::Entry, seq: Seq, start: Timestamp) -> Result<En
     };
     let event = wire.event.ok_or_else(|| Malformed::missing("event"))?;
     let at = start + Micros(wire.after);
-    Ok(Entry { seq, at, parent, event: event_from_wire(event)? })
+    let moved = wire.moved.into_iter().map(moved_from_wire).collect::<Result<_, _>>()?;
+    Ok(Entry { seq, at, parent, event: event_from_wire(event)?, moved })
+}
+
+fn moved_to_wire(moved: &Moved) -> v1::Moved {
+    v1::Moved { job: moved.job.0, to: moved.to.to_wire() }
+}
+
+fn moved_from_wire(wire: v1::Moved) -> Result<Moved, Malformed> {
+    Ok(Moved { job: JobNo(wire.job), to: JobStatus::required("moved.to", wire.to)? })
 }
 
 pub fn event_to_wire(event: &Event) -> Wire {

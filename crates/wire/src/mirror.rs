@@ -3,7 +3,7 @@
 use bellwether_core::event::DeadReason;
 use bellwether_core::model::config::PredictorKind;
 use bellwether_core::model::{
-    FailureCause, Guarantee, OnFailure, Priority, RevokeReason, Strategy,
+    FailureCause, Guarantee, JobStatus, OnFailure, Priority, RevokeReason, Strategy,
 };
 
 use crate::malformed::Malformed;
@@ -32,25 +32,32 @@ pub trait Mirror: Copy {
 
 macro_rules! mirror {
     ($name:ident, $wanted:literal: $($variant:ident),+ $(,)?) => {
+        mirror!($name = $name, $wanted: $($variant),+);
+    };
+    ($name:ident = $wire:ident, $wanted:literal: $($variant:ident),+ $(,)?) => {
         impl Mirror for $name {
             const WANTED: &'static str = $wanted;
 
             fn to_wire(self) -> i32 {
                 match self {
-                    $($name::$variant => v1::$name::$variant as i32,)+
+                    $($name::$variant => v1::$wire::$variant as i32,)+
                 }
             }
 
             fn from_wire(number: i32) -> Option<$name> {
-                match v1::$name::try_from(number).ok()? {
-                    v1::$name::Unspecified => None,
-                    $(v1::$name::$variant => Some($name::$variant),)+
+                match v1::$wire::try_from(number).ok()? {
+                    v1::$wire::Unspecified => None,
+                    $(v1::$wire::$variant => Some($name::$variant),)+
                 }
             }
         }
     };
 }
 
+mirror!(
+    JobStatus = JobState, "it must be a state from 1 to 10":
+    Waiting, Delayed, Ready, Offered, Running, Completed, Failed, Cancelled, Skipped, DeadLettered,
+);
 mirror!(Priority, "it must be a priority from 1 to 4": Low, Normal, High, Critical);
 mirror!(Guarantee, "it must be a guarantee from 1 to 3": AtMostOnce, AtLeastOnce, ExactlyOnce);
 mirror!(OnFailure, "it must be 1 (skip) or 2 (run)": Skip, Run);

@@ -1,7 +1,9 @@
 //! Attempts as they start and end, and jobs as they end and start over.
 
 use crate::index::timers::Timer;
-use crate::model::{Attempt, JobNo, Micros, OnFailure, Phase, Resources, Timestamp, Token};
+use crate::model::{
+    Attempt, JobNo, JobStatus, Micros, OnFailure, Phase, Resources, Timestamp, Token,
+};
 use crate::place::predictor::Observation;
 use crate::state::{JobState, State};
 
@@ -170,11 +172,11 @@ impl State {
         *unmet = unmet.saturating_sub(1);
         if *unmet == 0 {
             let not_before = job.spec.not_before;
-            self.queue_job(no, not_before, at);
+            self.let_go(no, not_before, at);
         }
     }
 
-    /// The job starts over with fresh counts, once what it depends on has ended.
+    /// The job starts over, once what it depends on has ended.
     pub(super) fn reopen(&mut self, no: JobNo, at: Timestamp) {
         let job = self.expect_job(no);
         let open = |dependency: &&JobNo| {
@@ -187,7 +189,6 @@ impl State {
         let dependents = job.dependents.clone();
 
         let job = self.expect_job_mut(no);
-        (job.failures, job.crashes, job.returns) = (0, 0, 0);
         job.state = JobState::Waiting { unmet };
         self.enter_class(no);
         self.totals.live += 1;
@@ -203,8 +204,9 @@ impl State {
                 *unmet += 1;
             }
         }
-        if unmet == 0 {
-            self.queue_job(no, not_before, at);
+        match unmet {
+            0 => self.let_go(no, not_before, at),
+            _ => self.publish(no, JobStatus::Waiting),
         }
     }
 }

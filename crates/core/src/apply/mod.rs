@@ -9,18 +9,21 @@ mod queue;
 mod retention;
 
 use crate::event::{Entry, Event};
-use crate::model::{FailureCause, Phase};
+use crate::life::Moved;
+use crate::model::Phase;
 use crate::place::shadow::ShadowTotals;
 use crate::state::{JobState, State};
 
 impl State {
-    pub(crate) fn apply(&mut self, entry: &Entry) {
+    /// Returns what it publishes: the jobs that come into another state without being named.
+    pub(crate) fn apply(&mut self, entry: &Entry) -> Box<[Moved]> {
         assert_eq!(entry.seq, self.seq.next(), "events are applied in order, none twice");
         self.seq = entry.seq;
         self.event_time = self.event_time.max(entry.at);
         self.now = self.now.max(entry.at);
         self.apply_event(entry);
         self.forget(entry.at);
+        self.index.moved.drain(..).collect()
     }
 
     fn apply_event(&mut self, entry: &Entry) {
@@ -29,6 +32,7 @@ impl State {
             && let Some(job) = self.jobs.get_mut(job)
         {
             job.last = seq;
+            job.counts.take(&entry.event);
         }
         match &entry.event {
             Event::Submitted { run, first, jobs } => {
@@ -54,19 +58,9 @@ impl State {
                 let end = JobState::Completed { token: *token, result_hash: *result_hash };
                 self.end_job(*job, end, at);
             }
-            Event::AttemptFailed { job, token, cause, .. } => {
+            Event::AttemptFailed { job, token, .. } | Event::Revoked { job, token, .. } => {
                 self.detach(*job, *token, at);
-                let job = self.expect_job_mut(*job);
-                match cause {
-                    FailureCause::Failed
-                    | FailureCause::TimedOut
-                    | FailureCause::Stalled
-                    | FailureCause::Permanent => job.failures += 1,
-                    FailureCause::WorkerLost => job.crashes += 1,
-                    FailureCause::Undelivered | FailureCause::Returned => job.returns += 1,
-                }
             }
-            Event::Revoked { job, token, .. } => self.detach(*job, *token, at),
             Event::Retried { job, not_before } => self.queue_job(*job, *not_before, at),
             Event::Due { job } => {
                 self.unqueue_job(*job);

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use crate::event::{Decision, RunHeader};
 use crate::index::timers::Timer;
+use crate::life::{Counts, Moved};
 use crate::model::{
-    Attempt, JobNo, JobSpec, Name, Phase, Priority, Requirements, Seq, Strategy, Target, Timestamp,
-    Token, WorkerNo,
+    Attempt, JobNo, JobSpec, JobStatus, Name, Phase, Priority, Requirements, Seq, Strategy, Target,
+    Timestamp, Token, WorkerNo,
 };
 use crate::place::rank::priority_bonus;
 use crate::state::{Escalated, Job, JobState, Run, State};
@@ -37,7 +38,7 @@ impl State {
             for dependency in &spec.dependencies {
                 self.expect_job_mut(*dependency).dependents.push(no);
             }
-            if spec.dependencies.is_empty() && !spec.doomed {
+            if spec.status_at(at) != JobStatus::Waiting {
                 self.queue_job(no, spec.not_before, at);
             }
         }
@@ -66,9 +67,7 @@ impl State {
             run,
             submitted_at: at,
             attempts: 0,
-            failures: 0,
-            crashes: 0,
-            returns: 0,
+            counts: Counts::default(),
             escalated: None,
             pinned: None,
             rank: spec.rank,
@@ -92,10 +91,21 @@ impl State {
         self.totals.payload_bytes += spec.payload.len() as u64;
     }
 
+    /// Queues a job that the event is not about, or that starts over, and publishes where it is now.
+    pub(super) fn let_go(&mut self, no: JobNo, not_before: Timestamp, at: Timestamp) {
+        self.queue_job(no, not_before, at);
+        self.publish(no, JobStatus::queued(not_before, at));
+    }
+
+    /// The entry will say that the event brought this job into this state.
+    pub(super) fn publish(&mut self, job: JobNo, to: JobStatus) {
+        self.index.moved.push(Moved { job, to });
+    }
+
     /// Ready, or waiting for its moment.
     pub(super) fn queue_job(&mut self, no: JobNo, not_before: Timestamp, at: Timestamp) {
         let job = self.jobs.get_mut(no).expect("events name jobs that are remembered");
-        if not_before > at {
+        if JobStatus::queued(not_before, at) == JobStatus::Delayed {
             job.state = JobState::Delayed { until: not_before };
             self.index.timers.set(not_before, Timer::Delayed(no));
             return;
@@ -178,7 +188,6 @@ impl State {
         let job = self.jobs.get_mut(no).expect("events name jobs that are remembered");
         job.rank += priority_bonus(config, job.priority()) - priority_bonus(config, priority);
         job.escalated = Some(Box::new(Escalated { priority, role }));
-        job.failures = 0;
         self.enter_class(no);
     }
 

@@ -43,21 +43,21 @@ impl Engine {
             return;
         }
         // Whatever ended the last offer: a hedge may have used up what was left before.
-        let poison = job.crashes >= config.max_crashes;
+        let poison = job.counts.crashes >= config.max_crashes;
         #[cfg(feature = "defects")]
         let poison = poison && !self.has(crate::defect::Defect::CountNoCrashes);
         if poison {
             self.bury(no, DeadReason::Poison);
             return;
         }
-        if job.failures > job.spec.retry {
+        if job.counts.failures > job.spec.retry {
             self.escalate_or_bury(no);
             return;
         }
         let wait = match cause {
             FailureCause::WorkerLost => Micros::ZERO,
             FailureCause::Undelivered | FailureCause::Returned => {
-                if job.returns >= RETURNS_MAX {
+                if job.counts.returns >= RETURNS_MAX {
                     self.bury(no, DeadReason::RetriesUsedUp);
                     return;
                 }
@@ -100,7 +100,7 @@ impl Engine {
     /// that failed together do not come back together.
     fn backoff(&self, no: JobNo) -> Micros {
         let config = &self.state.config;
-        let failures = self.state.expect_job(no).failures;
+        let failures = self.state.expect_job(no).counts.failures;
         let doublings = failures.saturating_sub(1).min(32);
         let full = config.retry_base.0.saturating_mul(1 << doublings).min(config.retry_cap.0);
         let jitter = mix(no.0.wrapping_mul(31).wrapping_add(u64::from(failures))) % (full / 2 + 1);

@@ -106,7 +106,8 @@ impl Engine {
         }
         allowed &= job.offers().len() < OFFERS_MAX && !self.state.paused.contains(job.spec.kind());
         // The other offer may have failed meanwhile; what it left is the last this job gets.
-        allowed &= job.failures <= job.spec.retry && job.crashes < self.state.config.max_crashes;
+        allowed &= job.counts.failures <= job.spec.retry
+            && job.counts.crashes < self.state.config.max_crashes;
         if !allowed {
             return;
         }

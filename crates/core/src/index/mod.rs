@@ -25,6 +25,8 @@ pub(crate) struct Index {
     pub(crate) wakes: Vec<WorkerNo>,
     /// Drifts that apply has noticed; decide makes events of them.
     pub(crate) drifts: Vec<crate::place::predictor::Drift>,
+    /// Jobs that the event at hand brings into another state without naming them.
+    pub(crate) moved: Vec<crate::life::Moved>,
     /// Something has changed that may let a job be placed.
     pub(crate) dirty: bool,
     /// When a job that was passed over for a busy worker should be looked at again.

@@ -6,6 +6,7 @@ pub mod ids;
 pub mod job;
 pub mod limits;
 pub mod sample;
+pub mod status;
 pub mod table;
 pub mod time;
 pub mod trace;
@@ -19,6 +20,7 @@ pub use job::{
     Settlement, Submission, Target,
 };
 pub use sample::Sample;
+pub use status::JobStatus;
 pub use time::{Micros, Timestamp};
 pub use trace::TraceParent;
 pub use worker::{Heartbeat, HeldAttempt, WorkerSpec, WorkerStatus};

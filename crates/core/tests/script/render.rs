@@ -200,7 +200,8 @@ impl World {
             | JobState::Skipped { .. }
             | JobState::DeadLettered { .. } => String::new(),
         };
-        let (failures, crashes, returns) = (job.failures, job.crashes, job.returns);
+        let (failures, crashes, returns) =
+            (job.counts.failures, job.counts.crashes, job.counts.returns);
         let name = job.state.name();
         format!("{id} {name}{detail}, failures {failures}, crashes {crashes}, returns {returns}")
     }

@@ -11,6 +11,7 @@ mod graphs;
 mod guarantees;
 mod hedging;
 mod holding;
+mod life;
 mod memory_of_others;
 mod predictor;
 mod pressure;

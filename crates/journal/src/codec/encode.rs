@@ -36,6 +36,12 @@ fn encode_entry(buffer: &mut Vec<u8>, entry: &Entry, start: Timestamp) {
     buffer.uint(1, entry.at.since(start).0);
     buffer.uint(2, entry.parent.map_or(0, |parent| entry.seq.0 - parent.0));
     encode_event(buffer, &entry.event);
+    for moved in &entry.moved {
+        buffer.message(60, 0, |b| {
+            b.uint(1, moved.job.0);
+            b.uint(2, moved.to.to_wire() as u64);
+        });
+    }
 }
 
 fn encode_event(buffer: &mut Vec<u8>, event: &Event) {

@@ -50,6 +50,7 @@ pub fn plain_lives(after: Seq, jobs: usize) -> Vec<Entry> {
             at: Timestamp(1_763_000_000_000_000 + number),
             parent: (seq > 1).then(|| Seq(seq - 1)),
             event,
+            moved: Box::default(),
         }));
     }
     entries

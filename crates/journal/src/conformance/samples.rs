@@ -5,11 +5,11 @@ use std::sync::Arc;
 use bellwether_core::event::{Basis, DeadReason, Loser, RunHeader, Score, Shadow, Terms};
 use bellwether_core::model::config::Weights;
 use bellwether_core::model::{
-    Config, Escalation, FailureCause, Guarantee, Heartbeat, JobNo, JobSpec, Micros, Name,
-    OnFailure, Priority, Requirements, Resources, RevokeReason, RunNo, Sample, Seq, Strategy,
+    Config, Escalation, FailureCause, Guarantee, Heartbeat, JobNo, JobSpec, JobStatus, Micros,
+    Name, OnFailure, Priority, Requirements, Resources, RevokeReason, RunNo, Sample, Seq, Strategy,
     Target, Timestamp, Token, TraceParent, WorkerNo, WorkerSpec,
 };
-use bellwether_core::{Decision, Entry, Event, Reason};
+use bellwether_core::{Decision, Entry, Event, Moved, Reason};
 use bytes::Bytes;
 
 /// How many kinds of events there are.
@@ -53,7 +53,13 @@ impl Samples {
         self.next = seq.next();
         self.at = self.at + Micros(self.below(5_000));
         let parent = (self.chance() && seq.0 > 1).then(|| Seq(seq.0 - 1 - self.below(seq.0 - 1)));
-        Entry { seq, at: self.at, parent, event: self.event(kind) }
+        let (event, at) = (self.event(kind), self.at);
+        let moved = (0..self.below(3)).map(|_| self.moved()).collect();
+        Entry { seq, at, parent, event, moved }
+    }
+
+    fn moved(&mut self) -> Moved {
+        Moved { job: JobNo(self.number()), to: self.one_of(&JobStatus::ALL) }
     }
 
     fn event(&mut self, kind: u64) -> Event {

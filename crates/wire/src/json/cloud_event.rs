@@ -162,7 +162,7 @@ mod tests {
 
     fn check(event: Event, names: Names<'_>, expected: Expect) {
         let at = Timestamp(1_801_382_400_500_000);
-        let entry = Entry { seq: Seq(42), at, parent: None, event };
+        let entry = Entry { seq: Seq(42), at, parent: None, event, moved: Box::default() };
         let lines: Vec<String> = cloud_events("urn:bellwether:test", &entry, names)
             .map(|event| serde_json::to_string(&event).unwrap())
             .collect();
@@ -205,6 +205,7 @@ mod tests {
                 result: Bytes::from(vec![b'1'; CARRIED_BYTES_MAX + 1]),
                 result_hash: [0; 32],
             },
+            moved: Box::default(),
         };
         let event = cloud_events("s", &entry, Names::default()).next().unwrap();
         let data = serde_json::to_value(event.data).unwrap();

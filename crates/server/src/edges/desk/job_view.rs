@@ -38,8 +38,8 @@ pub(super) fn job_view(no: JobNo, job: &Job, run: Option<&RunId>) -> v1::Job {
         run_id: run.map_or_else(String::new, RunId::to_string),
         submitted_at: job.submitted_at.0,
         ended_at: job.ended_at.0,
-        failures: job.failures,
-        crashes: job.crashes,
+        failures: job.counts.failures,
+        crashes: job.counts.crashes,
         result_hash,
         position: job.last.0,
         ..Default::default()

@@ -157,6 +157,7 @@ mod tests {
                 result: vec![0; result_bytes].into(),
                 result_hash: [0; 32],
             },
+            moved: Box::default(),
         };
         let entries = (first..=last).map(completed).collect();
         Arc::new(Record { epoch: Epoch(1), prior: Chain([0; 32]), chain: Chain([1; 32]), entries })

@@ -350,8 +350,8 @@ impl Projection {
             let mut row = Row::of(no, &Fresh { spec, run, seq, at });
             row.job.set_state(state_to_wire(&job.state));
             row.job.ended_at = job.ended_at.0;
-            row.job.failures = job.failures;
-            row.job.crashes = job.crashes;
+            row.job.failures = job.counts.failures;
+            row.job.crashes = job.counts.crashes;
             self.rows.insert(no, Box::new(row));
         }
         self.position = state.seq();

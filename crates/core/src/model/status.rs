@@ -1,0 +1,74 @@
+//! The states of a job as everybody is shown them: one list, one table of words.
+
+use serde::{Deserialize, Serialize};
+
+use super::Timestamp;
+
+/// Where a job is in its life, without what goes with it. In the order of a life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobStatus {
+    /// For dependencies.
+    Waiting,
+    /// For its time or its backoff.
+    Delayed,
+    /// For a worker.
+    Ready,
+    Offered,
+    Running,
+    Completed,
+    Failed,
+    Cancelled,
+    /// A dependency did not complete.
+    Skipped,
+    DeadLettered,
+}
+
+impl JobStatus {
+    pub const ALL: [JobStatus; 10] = [
+        JobStatus::Waiting,
+        JobStatus::Delayed,
+        JobStatus::Ready,
+        JobStatus::Offered,
+        JobStatus::Running,
+        JobStatus::Completed,
+        JobStatus::Failed,
+        JobStatus::Cancelled,
+        JobStatus::Skipped,
+        JobStatus::DeadLettered,
+    ];
+
+    /// Of a job that waits for no other and may start from then on.
+    pub(crate) fn queued(not_before: Timestamp, at: Timestamp) -> JobStatus {
+        if not_before > at { JobStatus::Delayed } else { JobStatus::Ready }
+    }
+
+    pub fn has_ended(self) -> bool {
+        self >= JobStatus::Completed
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            JobStatus::Waiting => "waiting",
+            JobStatus::Delayed => "delayed",
+            JobStatus::Ready => "ready",
+            JobStatus::Offered => "offered",
+            JobStatus::Running => "running",
+            JobStatus::Completed => "completed",
+            JobStatus::Failed => "failed",
+            JobStatus::Cancelled => "cancelled",
+            JobStatus::Skipped => "skipped",
+            JobStatus::DeadLettered => "dead_lettered",
+        }
+    }
+
+    /// One of the eight that scripts branch on: what waits for time waits, and what was skipped is
+    /// cancelled.
+    pub fn broad(self) -> JobStatus {
+        match self {
+            JobStatus::Delayed => JobStatus::Waiting,
+            JobStatus::Skipped => JobStatus::Cancelled,
+            other => other,
+        }
+    }
+}
