@@ -9,3 +9,15 @@ pub(crate) fn say(line: &str) {
 pub(crate) fn complain(line: &str) {
     eprintln!("{line}");
 }
+
+/// Columns under their headings: the first to the left, the others to the right.
+pub(crate) fn table(rows: &[Vec<String>]) {
+    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
+    for row in rows {
+        let cells = row.iter().enumerate().map(|(column, cell)| match column {
+            0 => format!("{cell:<0$}", width(column)),
+            _ => format!("  {cell:>0$}", width(column)),
+        });
+        say(cells.collect::<String>().trim_end());
+    }
+}

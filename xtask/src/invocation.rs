@@ -16,7 +16,7 @@ const UPDATE_SWITCHES: [&str; 2] = ["UPDATE_EXPECT", "INSTA_FORCE_UPDATE"];
 pub(crate) struct Invocation {
     program: String,
     arguments: Vec<String>,
-    environment: Vec<(&'static str, &'static str)>,
+    environment: Vec<(&'static str, String)>,
 }
 
 impl Invocation {
@@ -37,8 +37,8 @@ impl Invocation {
         self
     }
 
-    pub(crate) fn environment(mut self, key: &'static str, value: &'static str) -> Invocation {
-        self.environment.push((key, value));
+    pub(crate) fn environment(mut self, key: &'static str, value: &str) -> Invocation {
+        self.environment.push((key, value.to_owned()));
         self
     }
 
@@ -93,7 +93,7 @@ impl Invocation {
             command.env_remove(switch);
         }
         command.env("INSTA_UPDATE", "no");
-        command.envs(self.environment.iter().copied());
+        command.envs(self.environment.iter().map(|(key, value)| (key, value)));
         command
     }
 

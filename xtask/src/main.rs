@@ -5,6 +5,8 @@
 //! sources. Those are done by hand, by `cargo fmt` or by build scripts.
 
 mod audit;
+mod build_cost;
+mod compare;
 mod console;
 mod invocation;
 mod metadata;
@@ -21,22 +23,26 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 
 const USAGE: &str = "\
-usage: cargo xtask <command>
+usage: cargo xtask <command> [arguments]
 
   test     install what the tests need (Debian packages, cargo-nextest), then verify
   verify   format, lints, docs, dependencies, tree and all tests; writes nothing but build output
   tidy     only the rules about the tree: file length, crate arrows, stray files, leftovers, links
   audit    only the rules about dependencies: licences, sources, banned crates, double versions
+  compare BEFORE AFTER [--rounds N] [--quick]
+           run the benchmarks of two binaries in turns; fails if the second is slower or larger
+  build-cost REVISION...
+           build releases from nothing, one after another, and say what each costs
 
 exit code: 0 all is well, 1 something failed, 2 the command line was not understood";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [command] = arguments.as_slice() else {
+    let Some((command, more)) = arguments.split_first() else {
         console::complain(USAGE);
         return ExitCode::from(2);
     };
-    match dispatch(command) {
+    match dispatch(command, more) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.is::<UnknownCommand>() => {
             console::complain(&format!("error: {error}\n\n{USAGE}"));
@@ -60,9 +66,12 @@ impl std::fmt::Display for UnknownCommand {
 
 impl std::error::Error for UnknownCommand {}
 
-fn dispatch(command: &str) -> Result<()> {
+fn dispatch(command: &str, more: &[String]) -> Result<()> {
     let root = root()?;
     match command {
+        "compare" => compare::run(&root, more),
+        "build-cost" => build_cost::run(&root, more),
+        other if !more.is_empty() => bail!(UnknownCommand(format!("{other} {}", more.join(" ")))),
         "test" => {
             setup::install_missing(&root)?;
             verify::run(&root)

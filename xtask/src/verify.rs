@@ -16,6 +16,9 @@ use crate::{audit, tidy};
 const DEFECTS_PACKAGE: &str = "bellwether-sim";
 const DEFECTS_FEATURE: &str = "defects";
 
+/// Names the file in which tests write down that they can't run here; see `crates/testbed`.
+const NOT_RUN: &str = "BELLWETHER_NOT_RUN";
+
 pub(crate) fn run(root: &Path) -> Result<()> {
     let features = features(root)?;
     let features: Vec<&str> = features.iter().map(String::as_str).collect();
@@ -47,9 +50,22 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     let tests = Invocation::cargo(&["nextest", "run", "--workspace", "--locked"])
         .arguments(&["--profile", "ci", "--color", colour])
         .arguments(&features);
-    steps.step("tests", tests.to_string(), || tests.run_watching(root, |line| closing.see(line)));
+    let not_run = std::env::temp_dir().join(format!("bellwether-not-run-{}", std::process::id()));
+    let listing = tests.clone().environment(NOT_RUN, &not_run.to_string_lossy());
+    steps.step("tests", tests.to_string(), || listing.run_watching(root, |line| closing.see(line)));
+    closing.lines.extend(take_not_run(&not_run)?);
 
     steps.finish(&closing.lines)
+}
+
+/// What the tests wrote down that can't run here, one a line.
+fn take_not_run(list: &Path) -> Result<Vec<String>> {
+    if !list.exists() {
+        return Ok(Vec::new());
+    }
+    let text = std::fs::read_to_string(list)?;
+    std::fs::remove_file(list)?;
+    Ok(text.lines().map(|line| format!("  did not run here: {line}")).collect())
 }
 
 fn run_step(steps: &mut Steps, root: &Path, name: &'static str, invocation: &Invocation) {
@@ -83,6 +99,16 @@ impl ClosingLines {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_did_not_run_is_in_the_summary() {
+        let tree =
+            crate::temporary_tree::TemporaryTree::new(&[("list", "a: no disk\nb: no strace\n")]);
+        let list = tree.root().join("list");
+        let lines = take_not_run(&list).unwrap();
+        assert_eq!(lines, ["  did not run here: a: no disk", "  did not run here: b: no strace"]);
+        assert_eq!(take_not_run(&list).unwrap(), [""; 0], "each run has its own list");
+    }
 
     #[test]
     fn closing_lines_start_with_the_summary() {

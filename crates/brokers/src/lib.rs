@@ -16,7 +16,6 @@ mod message;
 mod nats;
 mod promises;
 mod rabbitmq;
-mod raw_rate;
 mod redis;
 mod report;
 mod settings;
@@ -30,7 +29,6 @@ pub use channel::{Channel, WorkerName};
 pub use error::BrokerError;
 pub use message::{Delivery, MessageId, Outgoing, Receipt, Settlement};
 pub use promises::{Delivered, Identity, Promises};
-pub use raw_rate::{Load, Rates, raw_rate};
 pub use report::{Finding, Report, Verdict};
 pub use settings::{
     Address, Backend, Credentials, DispatchBy, NatsSettings, QueueKind, RabbitMqSettings,

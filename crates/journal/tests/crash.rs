@@ -107,7 +107,7 @@ fn killed_writer_loses_nothing_in_sqlite() {
 fn failed_sync_is_fatal() {
     let traced = Command::new("strace").arg("-V").output().is_ok();
     if !traced {
-        eprintln!("skipped: strace is not installed");
+        bellwether_testbed::cannot_run("strace is not installed");
         return;
     }
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);

@@ -9,7 +9,8 @@ use bellwether_core::model::{Epoch, Seq};
 use bellwether_journal::conformance::{self, Bed, samples::Samples};
 use bellwether_journal::file::FileOptions;
 use bellwether_journal::{AppendError, FileJournal, Flaw, Head, Journal, OpenError};
-use support::{SmallDisk, copy_of, memory_dir};
+use bellwether_testbed::SmallDisk;
+use support::{DISK_BYTES, copy_of, fill_but, memory_dir};
 use tempfile::TempDir;
 
 mod support;
@@ -156,15 +157,12 @@ fn missing_segment_is_reported() {
 
 #[test]
 fn full_disk_refuses_and_recovers() {
-    let Some(disk) = SmallDisk::mount() else {
-        eprintln!("skipped: this process may not mount a small file system");
-        return;
-    };
+    let Some(disk) = SmallDisk::mount(DISK_BYTES) else { return };
     let dir = disk.path().join("data");
     let options = FileOptions { segment_bytes: 64 << 10 };
     let mut journal = FileJournal::open(&dir, options).unwrap();
     let entries = Samples::new(3, Seq(0)).entries(4_000);
-    let filler = disk.fill_but(200 << 10);
+    let filler = fill_but(&disk, 200 << 10);
     let mut rest = entries.chunks(10);
     let refused = loop {
         let part = rest.next().unwrap();

@@ -10,7 +10,8 @@ use bellwether_core::model::{Epoch, Seq};
 use bellwether_journal::conformance::{self, Bed, samples::Samples};
 use bellwether_journal::sqlite::SqliteOptions;
 use bellwether_journal::{AppendError, Flaw, Head, Journal, OpenError, SqliteJournal};
-use support::{SmallDisk, copy_of, memory_dir};
+use bellwether_testbed::SmallDisk;
+use support::{DISK_BYTES, copy_of, fill_but, memory_dir};
 use tempfile::TempDir;
 
 mod support;
@@ -142,14 +143,11 @@ fn acknowledged_record_that_is_gone_is_reported_with_its_position() {
 
 #[test]
 fn full_disk_refuses_and_recovers() {
-    let Some(disk) = SmallDisk::mount() else {
-        eprintln!("skipped: this process may not mount a small file system");
-        return;
-    };
+    let Some(disk) = SmallDisk::mount(DISK_BYTES) else { return };
     let dir = disk.path().join("data");
     let mut journal = SqliteJournal::open(&dir, SqliteOptions::default()).unwrap();
     let entries = Samples::new(3, Seq(0)).entries(4_000);
-    let filler = disk.fill_but(200 << 10);
+    let filler = fill_but(&disk, 200 << 10);
     let mut rest = entries.chunks(10);
     let refused = loop {
         let part = rest.next().unwrap();

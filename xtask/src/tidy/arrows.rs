@@ -10,11 +10,16 @@ struct Arrows {
     tests: &'static [&'static str],
 }
 
-const ARROWS: [Arrows; 9] = [
+const ARROWS: [Arrows; 11] = [
     Arrows { from: "bellwether-core", to: &[], tests: &[] },
     Arrows { from: "bellwether-wire", to: &["bellwether-core"], tests: &[] },
-    Arrows { from: "bellwether-journal", to: &["bellwether-core", "bellwether-wire"], tests: &[] },
-    Arrows { from: "bellwether-brokers", to: &[], tests: &[] },
+    Arrows {
+        from: "bellwether-journal",
+        to: &["bellwether-core", "bellwether-wire"],
+        tests: &["bellwether-testbed"],
+    },
+    Arrows { from: "bellwether-testbed", to: &[], tests: &[] },
+    Arrows { from: "bellwether-brokers", to: &[], tests: &["bellwether-testbed"] },
     Arrows { from: "bellwether-sdk", to: &["bellwether-wire"], tests: &[] },
     Arrows {
         from: "bellwether-sim",
@@ -24,6 +29,17 @@ const ARROWS: [Arrows; 9] = [
     Arrows {
         from: "bellwether-server",
         to: &["bellwether-core", "bellwether-wire", "bellwether-journal", "bellwether-brokers"],
+        tests: &["bellwether-testbed"],
+    },
+    Arrows {
+        from: "bellwether-bench",
+        to: &[
+            "bellwether-core",
+            "bellwether-journal",
+            "bellwether-brokers",
+            "bellwether-sdk",
+            "bellwether-testbed",
+        ],
         tests: &[],
     },
     Arrows {
@@ -36,8 +52,9 @@ const ARROWS: [Arrows; 9] = [
             "bellwether-sdk",
             "bellwether-sim",
             "bellwether-server",
+            "bellwether-bench",
         ],
-        tests: &[],
+        tests: &["bellwether-testbed"],
     },
     Arrows { from: "xtask", to: &[], tests: &[] },
 ];

@@ -21,6 +21,14 @@ async fn conforms(bed: impl Bed + 'static) -> Result<()> {
     let mut stage = Stage::new(Box::new(bed));
     let mut broken = Vec::new();
     let only = std::env::var("BELLWETHER_CHECK").ok();
+    if let Some(only) = &only {
+        let known: Vec<&str> = checks::ALL.iter().map(|(check, _)| *check).collect();
+        anyhow::ensure!(
+            known.contains(&only.as_str()),
+            "BELLWETHER_CHECK={only} is none of the checks, which are: {}",
+            known.join(", ")
+        );
+    }
     for (check, run) in checks::ALL {
         if only.as_ref().is_some_and(|only| only != check) {
             continue;

@@ -1,51 +1,15 @@
 //! A disk that fills up, and gets space again.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
 use anyhow::{Context as _, Result, ensure};
 use bellwether_sdk::{Client, NewJob, Outcome, Worker};
+use bellwether_testbed::SmallDisk;
 
 use crate::site::{BACKOFF, Site, eventually};
 
 /// More jobs than any of the disks has room for.
 const JOBS_MAX: usize = 2_000;
 
-/// A file system in memory of a given size, gone when it is dropped.
-struct Disk {
-    path: PathBuf,
-}
-
-impl Disk {
-    fn mount(path: &Path, megabytes: u32) -> Result<Disk> {
-        std::fs::create_dir_all(path)?;
-        run(Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &format!("size={megabytes}m"), "tmpfs"])
-            .arg(path))?;
-        Ok(Disk { path: path.to_owned() })
-    }
-
-    fn resize(&self, megabytes: u32) -> Result<()> {
-        run(Command::new("mount")
-            .args(["-o", &format!("remount,size={megabytes}m")])
-            .arg(&self.path))
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        if let Err(error) = run(Command::new("umount").arg("--lazy").arg(&self.path)) {
-            eprintln!("{error:#}");
-        }
-    }
-}
-
-fn run(command: &mut Command) -> Result<()> {
-    let output = command.output().with_context(|| format!("failed to run {command:?}"))?;
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{command:?} failed: {stderr}");
-    Ok(())
-}
+const MEBIBYTE: u64 = 1 << 20;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_refuses_work_and_recovers_with_sqlite() -> Result<()> {
@@ -60,16 +24,12 @@ async fn a_full_disk_refuses_work_and_recovers_with_files() -> Result<()> {
 
 async fn a_full_disk_refuses_work_and_recovers(
     journal: &str,
-    small: u32,
-    large: u32,
+    small: u64,
+    large: u64,
 ) -> Result<()> {
-    if !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: only root can mount a small disk");
-        return Ok(());
-    }
+    let Some(disk) = SmallDisk::mount(small * MEBIBYTE) else { return Ok(()) };
     let mut site = Site::new(&[("journal", journal)])?;
-    site.data_dir = site.folder().join("disk/data");
-    let disk = Disk::mount(&site.folder().join("disk"), small)?;
+    site.data_dir = disk.path().join("data");
     let mut scheduler = site.start().await?;
     let client = site.client()?;
 
@@ -90,12 +50,12 @@ async fn a_full_disk_refuses_work_and_recovers(
         }
         crate::site::Start::Ended { status, stderr } => {
             ensure!(status.code() == Some(3) && stderr.contains("the disk is full"), "{stderr}");
-            disk.resize(large)?;
+            disk.resize(large * MEBIBYTE);
             scheduler = site.start().await?;
         }
     }
 
-    disk.resize(large)?;
+    disk.resize(large * MEBIBYTE);
     eventually("work is taken again", || async {
         Ok(client.submit(NewJob::new("large").id("after")).await.ok())
     })

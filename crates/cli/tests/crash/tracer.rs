@@ -169,6 +169,17 @@ pub(crate) fn points(site: &Site) -> Result<Vec<Point>> {
     Ok(points)
 }
 
+/// The most calls like this one that a thread made under a tracer that waited for it.
+pub(crate) fn calls(log: &Path, point: &Point) -> Result<usize> {
+    let text = std::fs::read_to_string(log)?;
+    let mut threads: BTreeMap<String, usize> = BTreeMap::new();
+    for (thread, _, _) in text.lines().filter_map(parse).filter(|(_, call, _)| *call == point.call)
+    {
+        *threads.entry(thread).or_default() += 1;
+    }
+    Ok(threads.into_values().max().unwrap_or(0))
+}
+
 /// Thread, name of the call, and the file that it is about: `12 fsync(7</data/journal>) = 0`.
 fn parse(line: &str) -> Option<(String, String, Option<PathBuf>)> {
     let (thread, rest) = line.split_once(char::is_whitespace)?;

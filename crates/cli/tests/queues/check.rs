@@ -1,12 +1,12 @@
 //! `bellwether queue check` says what is wrong before a scheduler has to.
 
-use std::net::TcpListener;
 use std::process::Output;
 
 use anyhow::{Context as _, Result, ensure};
+use bellwether_bench::broker_server::{BrokerServer, Kind};
+use bellwether_testbed::Ports;
 use serde_json::Value;
 
-use crate::broker_server::{BrokerServer, Kind};
 use crate::site::bellwether;
 
 async fn check(config: &str, more: &[&str]) -> Result<Output> {
@@ -31,8 +31,9 @@ async fn a_queue_that_works_is_said_to() -> Result<()> {
 #[tokio::test]
 async fn a_server_that_is_not_there_is_named_with_the_way_out() -> Result<()> {
     for kind in [Kind::Redis, Kind::RabbitMq, Kind::Nats] {
-        let closed = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        let config = format!("queues: {{a: {{backend: {}, port: {closed}}}}}", kind.name());
+        let closed = Ports::reserve()?;
+        let (name, port) = (kind.name(), closed.first);
+        let config = format!("queues: {{a: {{backend: {name}, port: {port}}}}}");
         let output = check(&config, &["--queue", "a"]).await?;
         ensure!(output.status.code() == Some(1), "{output:?}");
         let reports: Value = serde_json::from_slice(&output.stdout)?;

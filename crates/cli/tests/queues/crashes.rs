@@ -9,9 +9,9 @@ use bellwether_sdk::v1;
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::broker_server::Kind;
 use crate::listener::Listener;
 use crate::site::{Counter, DEADLINE, Site, eventually, message};
+use bellwether_bench::broker_server::Kind;
 
 /// Enough that a kill meets messages in every state.
 const JOBS_UNDER_FIRE: usize = 2_000;

@@ -4,9 +4,9 @@ use anyhow::{Result, ensure};
 use bellwether_brokers::{Channel, Outgoing};
 use serde_json::json;
 
-use crate::broker_server::Kind;
 use crate::listener::{DeadLetters, Listener};
 use crate::site::{Site, eventually, message};
+use bellwether_bench::broker_server::Kind;
 
 crate::for_every_backend!(
     jobs_are_executed_and_their_events_come_out,

@@ -9,8 +9,8 @@ use bellwether_sdk::NewJob;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use crate::broker_server::Kind;
 use crate::site::{DEADLINE, PULSE, Site};
+use bellwether_bench::broker_server::Kind;
 
 /// Reads lifecycle events, each once.
 #[derive(Debug)]

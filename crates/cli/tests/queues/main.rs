@@ -14,15 +14,13 @@ macro_rules! for_every_backend {
         mod $module {
             $(#[tokio::test]
             async fn $test() -> anyhow::Result<()> {
-                super::$test(crate::broker_server::Kind::$kind).await
+                super::$test(bellwether_bench::broker_server::Kind::$kind).await
             })+
         }
     };
 }
 use for_every_backend;
 
-#[path = "../../src/bench/queue/broker_server.rs"]
-mod broker_server;
 mod check;
 mod crashes;
 mod flow;

@@ -8,9 +8,9 @@ use bellwether_core::model::Name;
 use bellwether_wire::json::{submission_from_json, worker_message_from_json};
 use serde_json::{Value, json};
 
-use crate::broker_server::Kind;
 use crate::listener::Listener;
 use crate::site::{Site, message, python};
+use bellwether_bench::broker_server::Kind;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/");
 

@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
-use crate::broker_server::{BrokerServer, Kind};
+use bellwether_bench::broker_server::{BrokerServer, Kind};
 
 /// Longer than anything here should take on a busy machine.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(120);

@@ -10,9 +10,9 @@ use bellwether_sdk::v1;
 use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 
-use crate::broker_server::Kind;
 use crate::listener::{DeadLetters, Listener};
 use crate::site::{DEADLINE, Site, eventually, message, python};
+use bellwether_bench::broker_server::Kind;
 
 #[tokio::test]
 async fn a_worker_in_python_over_redis_completes_jobs() -> Result<()> {
@@ -51,7 +51,7 @@ async fn python_worker_completes_jobs(kind: Kind, script: &str) -> Result<()> {
 }
 
 fn start_python(site: &Site, script: &str) -> Result<Child> {
-    let port = site.server.port;
+    let port = site.server.port();
     let url = match site.server.kind {
         Kind::Redis => format!("redis://127.0.0.1:{port}/1"),
         kind => format!("{}://127.0.0.1:{port}", kind.name()),

@@ -2,8 +2,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
+use bellwether_testbed::SmallDisk;
 use tempfile::TempDir;
 
 /// In memory where there is such a place: thousands of journals are opened, each with its syncs.
@@ -21,44 +21,17 @@ pub(crate) fn copy_of(dir: &Path) -> TempDir {
     copy
 }
 
-/// A file system of one mebibyte, if this process may make one.
-pub(crate) struct SmallDisk(TempDir);
+/// How large the disks are.
+pub(crate) const DISK_BYTES: u64 = 1 << 20;
 
-impl SmallDisk {
-    pub(crate) fn mount() -> Option<SmallDisk> {
-        let dir = TempDir::new().unwrap();
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"])
-            .arg(dir.path())
-            .output()
-            .is_ok_and(|output| output.status.success());
-        mounted.then_some(SmallDisk(dir))
+/// Takes all but about this many bytes of a disk.
+pub(crate) fn fill_but(disk: &SmallDisk, bytes: usize) -> PathBuf {
+    let path = disk.path().join("filler");
+    let mut size = DISK_BYTES as usize;
+    while fs::write(&path, vec![1; size]).is_err() {
+        size -= 4096;
     }
-
-    pub(crate) fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    /// Takes all but about this many bytes.
-    pub(crate) fn fill_but(&self, bytes: usize) -> PathBuf {
-        let path = self.path().join("filler");
-        let mut size = 1 << 20;
-        while fs::write(&path, vec![1; size]).is_err() {
-            size -= 4096;
-        }
-        fs::File::options()
-            .write(true)
-            .open(&path)
-            .unwrap()
-            .set_len((size - bytes) as u64)
-            .unwrap();
-        path
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let unmounted = Command::new("umount").arg(self.0.path()).status().unwrap();
-        assert!(unmounted.success());
-    }
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    file.set_len((size - bytes) as u64).unwrap();
+    path
 }

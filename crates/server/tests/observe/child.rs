@@ -1,6 +1,5 @@
 //! A server of somebody else, as a child process that ends with the test.
 
-use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, Result};
@@ -23,9 +22,4 @@ impl Drop for Running {
         drop(self.0.kill());
         drop(self.0.wait());
     }
-}
-
-/// A port that nobody has now.
-pub(crate) fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use bellwether_server::config::ClickHouse as Config;
+use bellwether_testbed::Ports;
 
-use crate::child::{Running, free_port};
+use crate::child::Running;
 use crate::fixture::Fixture;
 use crate::web::{get, post, wait_for};
 use crate::work::{self, Busy};
@@ -18,15 +19,17 @@ struct ClickHouse {
     config_file: PathBuf,
     address: SocketAddr,
     _folder: tempfile::TempDir,
+    _ports: Ports,
 }
 
 impl ClickHouse {
     async fn start() -> Result<ClickHouse> {
         let folder = tempfile::tempdir()?;
-        let port = free_port()?;
-        let config_file = write_config(folder.path(), port)?;
-        let address = SocketAddr::from(([127, 0, 0, 1], port));
-        let mut server = ClickHouse { running: None, config_file, address, _folder: folder };
+        let ports = Ports::reserve()?;
+        let config_file = write_config(folder.path(), ports.first)?;
+        let address = SocketAddr::from(([127, 0, 0, 1], ports.first));
+        let mut server =
+            ClickHouse { running: None, config_file, address, _folder: folder, _ports: ports };
         server.run().await?;
         Ok(server)
     }
@@ -237,7 +240,8 @@ async fn a_new_scheduler_starts_with_what_clickhouse_remembers() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_clickhouse_everything_else_goes_on() -> Result<()> {
-    let nobody = format!("http://127.0.0.1:{}", free_port()?);
+    let ports = Ports::reserve()?;
+    let nobody = format!("http://127.0.0.1:{}", ports.first);
     let mut fixture = server(Config { url: nobody, ..Config::default() }).await?;
     let _worker = Busy::start(&fixture, "w").await?;
     work::run(&mut fixture, "resize", "a", 10).await?;

@@ -11,9 +11,10 @@ use anyhow::{Context as _, Result, ensure};
 use bellwether_brokers::{Backend, Channel, Outgoing, Settings, Side, SqliteSettings};
 use bellwether_core::model::Strategy;
 use bellwether_server::config::{Published, Queue};
+use bellwether_testbed::Ports;
 use serde_json::Value;
 
-use crate::child::{Running, free_port};
+use crate::child::Running;
 use crate::fixture::Fixture;
 use crate::web::{encoded, get, wait_for};
 use crate::work::{self, Busy};
@@ -118,7 +119,7 @@ async fn the_dashboard_and_the_alerts_ask_for_what_is_there() -> Result<()> {
     let _workers = (Busy::start(&fixture, "w1").await?, Busy::start(&fixture, "w2").await?);
     work::run(&mut fixture, "resize", "first", 10).await?;
     work::run(&mut fixture, "broken", "failing", 1).await?;
-    let (_prometheus, address) = start_prometheus(&fixture).await?;
+    let (_prometheus, _ports, address) = start_prometheus(&fixture).await?;
     scraped(address, 10).await?;
     work::run(&mut fixture, "resize", "second", 10).await?;
     scraped(address, 20).await?;
@@ -149,9 +150,10 @@ async fn the_dashboard_and_the_alerts_ask_for_what_is_there() -> Result<()> {
     check_rules(address, &names).await
 }
 
-async fn start_prometheus(fixture: &Fixture) -> Result<(Running, SocketAddr)> {
+async fn start_prometheus(fixture: &Fixture) -> Result<(Running, Ports, SocketAddr)> {
     let folder = fixture.folder.path();
-    let port = free_port()?;
+    let ports = Ports::reserve()?;
+    let port = ports.first;
     let template = std::fs::read_to_string(docs("prometheus/prometheus.yaml"))?;
     let config = template
         .replace("127.0.0.1:7071", &fixture.server.http_address().to_string())
@@ -167,7 +169,7 @@ async fn start_prometheus(fixture: &Fixture) -> Result<(Running, SocketAddr)> {
     )?;
     let address = SocketAddr::from(([127, 0, 0, 1], port));
     wait_for("prometheus is ready", || async { get(address, "/-/ready").await.map(Some) }).await?;
-    Ok((running, address))
+    Ok((running, ports, address))
 }
 
 /// Waits until Prometheus has seen so many completed jobs, at least twice.

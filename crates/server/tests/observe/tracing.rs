@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Context as _, Result};
 use bellwether_core::model::TraceParent;
 use bellwether_server::config::Otlp;
+use bellwether_testbed::Ports;
 use bellwether_wire::v1;
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
     TraceService, TraceServiceServer,
@@ -22,7 +23,6 @@ use tokio_stream::wrappers::TcpListenerStream;
 use tonic::metadata::MetadataValue;
 use tonic::{Request, Response, Status};
 
-use crate::child::free_port;
 use crate::fixture::{Fixture, job, rejection, single};
 use crate::web::{get, wait_for};
 use crate::work::{self, Busy};
@@ -207,7 +207,8 @@ async fn the_header_of_a_rest_call_stands_for_jobs_without_a_trace_of_their_own(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_collector_everything_else_goes_on() -> Result<()> {
-    let endpoint = format!("http://127.0.0.1:{}", free_port()?);
+    let ports = Ports::reserve()?;
+    let endpoint = format!("http://127.0.0.1:{}", ports.first);
     let otlp = Otlp { endpoint, sample_permille: 1_000, ..Otlp::default() };
     let mut fixture = Fixture::with(|config| config.otlp = Some(otlp)).await?;
     let _worker = Busy::start(&fixture, "w").await?;

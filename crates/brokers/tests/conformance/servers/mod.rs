@@ -14,11 +14,6 @@ use std::net::{Shutdown, TcpListener};
 use anyhow::Result;
 use bellwether_brokers::Address;
 
-/// A port that nobody uses.
-pub(crate) fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
-}
-
 pub(crate) fn loopback(port: u16) -> Address {
     Address { host: "127.0.0.1".to_owned(), port }
 }

@@ -4,23 +4,26 @@ use std::process::Command;
 
 use anyhow::Result;
 use bellwether_brokers::{Backend, Credentials, NatsSettings, Tls};
+use bellwether_testbed::Ports;
 use tempfile::TempDir;
 
 use super::certificate::Certificate;
 use super::process::Process;
-use super::{free_port, loopback, web_server};
+use super::{loopback, web_server};
 use crate::bed::{Bed, Encrypted, Pause};
 
 pub(crate) struct Nats {
     server: Process,
     port: u16,
+    _ports: Ports,
     certificate: Certificate,
     data: TempDir,
 }
 
 impl Nats {
     pub(crate) fn start() -> Result<Self> {
-        let (port, data) = (free_port()?, tempfile::tempdir()?);
+        let (ports, data) = (Ports::reserve()?, tempfile::tempdir()?);
+        let port = ports.first;
         let folder = data.path().display();
         let certificate = Certificate::make(data.path())?;
         let config = format!(
@@ -32,7 +35,7 @@ impl Nats {
              allow_non_tls: true\n"
         );
         std::fs::write(data.path().join("nats.conf"), config)?;
-        Ok(Self { server: launch(port, &data)?, port, certificate, data })
+        Ok(Self { server: launch(port, &data)?, port, _ports: ports, certificate, data })
     }
 
     /// A client of its own.

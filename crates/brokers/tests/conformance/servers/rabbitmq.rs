@@ -4,11 +4,12 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 use bellwether_brokers::{Backend, Credentials, QueueKind, RabbitMqSettings, Tls};
+use bellwether_testbed::Ports as Reserved;
 use tempfile::TempDir;
 
 use super::certificate::Certificate;
 use super::process::Process;
-use super::{free_port, loopback, web_server};
+use super::{loopback, web_server};
 use crate::bed::{Bed, Encrypted, Pause};
 
 /// Not the wrappers in /usr/sbin, which change the user.
@@ -20,6 +21,7 @@ pub(crate) struct RabbitMq {
     server: Process,
     _mapper: Process,
     ports: Ports,
+    _reserved: Reserved,
     certificate: Certificate,
     data: TempDir,
 }
@@ -34,11 +36,12 @@ struct Ports {
 
 impl RabbitMq {
     pub(crate) fn start() -> Result<Self> {
+        let reserved = Reserved::reserve()?;
         let ports = Ports {
-            server: free_port()?,
-            tls: free_port()?,
-            distribution: free_port()?,
-            mapper: free_port()?,
+            server: reserved.first,
+            tls: reserved.first + 1,
+            distribution: reserved.first + 2,
+            mapper: reserved.first + 3,
         };
         let data = tempfile::tempdir()?;
         let certificate = Certificate::make(data.path())?;
@@ -57,7 +60,7 @@ impl RabbitMq {
         mapper.args(["-port", &ports.mapper.to_string(), "-address", "127.0.0.1"]);
         let mapper = Process::start(&mut mapper)?.ready(ports.mapper)?;
         let server = launch(ports, &data)?;
-        Ok(Self { server, _mapper: mapper, ports, certificate, data })
+        Ok(Self { server, _mapper: mapper, ports, _reserved: reserved, certificate, data })
     }
 
     pub(crate) fn url(&self) -> String {

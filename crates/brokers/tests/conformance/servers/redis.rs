@@ -4,11 +4,12 @@ use std::process::Command;
 
 use anyhow::Result;
 use bellwether_brokers::{Backend, Credentials, DispatchBy, RedisSettings, Tls};
+use bellwether_testbed::Ports;
 use tempfile::TempDir;
 
 use super::certificate::Certificate;
 use super::process::Process;
-use super::{free_port, loopback, web_server};
+use super::{loopback, web_server};
 use crate::bed::{Bed, Encrypted, Pause};
 
 const DATABASE: i64 = 1;
@@ -17,16 +18,18 @@ pub(crate) struct Redis {
     server: Process,
     port: u16,
     tls_port: u16,
+    _ports: Ports,
     certificate: Certificate,
     data: TempDir,
 }
 
 impl Redis {
     pub(crate) fn start() -> Result<Self> {
-        let (port, tls_port, data) = (free_port()?, free_port()?, tempfile::tempdir()?);
+        let (ports, data) = (Ports::reserve()?, tempfile::tempdir()?);
+        let (port, tls_port) = (ports.first, ports.first + 1);
         let certificate = Certificate::make(data.path())?;
         let server = launch(port, tls_port, &certificate, &data)?;
-        Ok(Self { server, port, tls_port, certificate, data })
+        Ok(Self { server, port, tls_port, _ports: ports, certificate, data })
     }
 
     /// For a client of its own.

@@ -3,36 +3,22 @@
 use std::collections::HashMap;
 use std::net::TcpListener;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use bellwether_brokers::{Backend, ZeroMqSettings};
+use bellwether_testbed::Ports;
 
-use super::{free_port, loopback, web_server};
+use super::{loopback, web_server};
 use crate::bed::{Bed, Pause};
 
 #[derive(Default)]
 pub(crate) struct ZeroMq {
-    ports: HashMap<String, u16>,
+    ports: HashMap<String, Ports>,
 }
 
 impl ZeroMq {
     pub(crate) fn new() -> Self {
         Self::default()
     }
-}
-
-/// The first of three ports in a row that nobody uses.
-fn three_free_ports() -> Result<u16> {
-    for _ in 0..1000 {
-        let port = free_port()?;
-        let free = |offset: u16| {
-            port.checked_add(offset)
-                .is_some_and(|port| TcpListener::bind(("127.0.0.1", port)).is_ok())
-        };
-        if free(0) && free(1) && free(2) {
-            return Ok(port);
-        }
-    }
-    bail!("no three ports in a row are free")
 }
 
 fn settings(port: u16) -> Backend {
@@ -45,12 +31,13 @@ impl Bed for ZeroMq {
     }
 
     fn backend(&mut self, prefix: &str) -> Result<Backend> {
-        if let Some(&port) = self.ports.get(prefix) {
-            return Ok(settings(port));
+        if let Some(ports) = self.ports.get(prefix) {
+            return Ok(settings(ports.first));
         }
-        let port = three_free_ports()?;
-        self.ports.insert(prefix.to_owned(), port);
-        Ok(settings(port))
+        let ports = Ports::reserve()?;
+        let backend = settings(ports.first);
+        self.ports.insert(prefix.to_owned(), ports);
+        Ok(backend)
     }
 
     fn without_permission(&mut self) -> Result<Option<Backend>> {

@@ -16,13 +16,13 @@ const SAMPLES_MIN: usize = 50;
 
 /// Appends a block to a file of its own and syncs it, again and again.
 #[derive(Debug)]
-pub(super) struct DiskProbe {
+pub(crate) struct DiskProbe {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<io::Result<Vec<u64>>>,
 }
 
 impl DiskProbe {
-    pub(super) fn start(path: &Path) -> io::Result<DiskProbe> {
+    pub(crate) fn start(path: &Path) -> io::Result<DiskProbe> {
         let mut file = File::create(path)?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
@@ -41,7 +41,7 @@ impl DiskProbe {
     }
 
     /// Nanoseconds of each sync.
-    pub(super) fn stop(self) -> io::Result<Vec<u64>> {
+    pub(crate) fn stop(self) -> io::Result<Vec<u64>> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().expect("the probe does not panic")
     }

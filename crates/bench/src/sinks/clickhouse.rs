@@ -1,11 +1,11 @@
 //! The ClickHouse of a measurement.
 
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use bellwether_testbed::Ports;
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
@@ -22,6 +22,7 @@ pub(super) enum ClickHouse {
     Started {
         _child: Box<Child>,
         _folder: TempDir,
+        _ports: Ports,
         url: String,
     },
 }
@@ -31,7 +32,8 @@ impl ClickHouse {
         let memory = Path::new(MEMORY);
         let parent = if memory.is_dir() { memory } else { &disk.canonicalize()? };
         let folder = tempfile::Builder::new().prefix("bellwether-bench-").tempdir_in(parent)?;
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let ports = Ports::reserve()?;
+        let port = ports.first;
         let path = folder.path().display();
         let config = format!(
             "<yandex><logger><level>error</level><console>1</console></logger>
@@ -65,7 +67,7 @@ impl ClickHouse {
         let ready = tokio::time::timeout(READY_WITHIN, ready).await;
         ready.context("clickhouse-server did not start; give --clickhouse URL")?;
         let url = format!("http://127.0.0.1:{port}");
-        Ok(ClickHouse::Started { _child: Box::new(child), _folder: folder, url })
+        Ok(ClickHouse::Started { _child: Box::new(child), _folder: folder, _ports: ports, url })
     }
 
     pub(super) fn url(&self) -> &str {

@@ -1,21 +1,25 @@
 //! Sends the load: in batches as fast as it goes, or one by one at a rate, whatever comes back.
 
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use bellwether_sdk::Client;
 use bellwether_sdk::client::{Answers, SubmitStream, Submitter};
-use bellwether_sdk::{Client, v1};
 
-use super::load::{Load, Shape};
+use crate::load::{Load, Shape};
+
+/// Submissions in one message, unless the user wants another number.
+pub(crate) const BATCH: u64 = 500;
+/// The first job at a rate is due a little after the start.
+const HEAD_START: Duration = Duration::from_millis(1);
 
 /// How long it took until the last submission was durable.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::bench) struct Submitted {
-    pub(in crate::bench) took: Duration,
-    pub(in crate::bench) refused: u64,
+pub(crate) struct Submitted {
+    pub(crate) took: Duration,
+    pub(crate) refused: u64,
 }
 
-pub(in crate::bench) async fn submit(
+pub(crate) async fn submit(
     client: &Client,
     load: &Load,
     rate: Option<f64>,
@@ -24,10 +28,8 @@ pub(in crate::bench) async fn submit(
     let begun = Instant::now();
     if !matches!(load.shape, Shape::Single(_)) {
         let run = load.run();
-        let now = load.times.now();
-        for sent in &load.times.sent {
-            sent.store(now, Ordering::Relaxed);
-        }
+        let now = Instant::now();
+        (0..load.jobs()).for_each(|number| load.tally.sent(number, now));
         for result in client.submit_batch(vec![run]).await? {
             result?;
         }
@@ -76,12 +78,9 @@ async fn send_batches(submitter: Submitter, load: Load, batch: u64) {
     let mut next = 0;
     while next < load.jobs() {
         let end = (next + batch).min(load.jobs());
-        let submissions: Vec<v1::Submission> =
-            (next..end).map(|number| load.submission(number)).collect();
-        let now = load.times.now();
-        for number in next..end {
-            load.times.sent[number as usize].store(now, Ordering::Relaxed);
-        }
+        let submissions = (next..end).map(|number| load.submission(number)).collect();
+        let now = Instant::now();
+        (next..end).for_each(|number| load.tally.sent(number, now));
         if !submitter.send(submissions).await {
             // The answers say why.
             return;
@@ -94,17 +93,15 @@ async fn send_batches(submitter: Submitter, load: Load, batch: u64) {
 /// once, and its time counts from when it was to be sent.
 fn send_at_rate(submitter: &Submitter, load: &Load, rate: f64, runtime: &tokio::runtime::Handle) {
     sharpen_timer();
-    let interval = 1e9 / rate;
-    let begun = load.times.now() + 1_000_000;
-    let due = |number: u64| begun + (number as f64 * interval) as u64;
+    let begun = Instant::now() + HEAD_START;
+    let due = |number: u64| begun + Duration::from_secs_f64(number as f64 / rate);
     let mut next = 0;
     while next < load.jobs() {
-        let wait = load.times.instant(due(next)).saturating_duration_since(Instant::now());
-        std::thread::sleep(wait);
-        let now = load.times.at(Instant::now());
+        std::thread::sleep(due(next).saturating_duration_since(Instant::now()));
+        let now = Instant::now();
         let mut submissions = Vec::new();
         while next < load.jobs() && (due(next) <= now || submissions.is_empty()) {
-            load.times.sent[next as usize].store(due(next), Ordering::Relaxed);
+            load.tally.sent(next, due(next));
             submissions.push(load.submission(next));
             next += 1;
         }
@@ -117,6 +114,6 @@ fn send_at_rate(submitter: &Submitter, load: &Load, rate: f64, runtime: &tokio::
 /// By default the kernel lets a sleeper lie 50 us longer to save power.
 fn sharpen_timer() {
     if let Err(error) = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1)) {
-        eprintln!("warning: timers stay coarse: {error}");
+        tracing::warn!(%error, "timers stay coarse");
     }
 }

@@ -11,14 +11,14 @@ use tokio::process::{Child, Command};
 const START_WITHIN: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
-pub(in crate::bench) enum Scheduler {
+pub(crate) enum Scheduler {
     Running(String),
     Started { child: Box<Child>, address: String, http: String },
 }
 
 impl Scheduler {
     /// `settings` are variables of its environment.
-    pub(in crate::bench) async fn start(
+    pub(crate) async fn start(
         data_dir: &Path,
         config: Option<&Path>,
         settings: &[(&str, String)],
@@ -48,14 +48,14 @@ impl Scheduler {
         Ok(Scheduler::Started { child: Box::new(child), address, http })
     }
 
-    pub(in crate::bench) fn address(&self) -> &str {
+    pub(crate) fn address(&self) -> &str {
         match self {
             Scheduler::Running(address) | Scheduler::Started { address, .. } => address,
         }
     }
 
     /// Where HTTP is served; unknown of one that we did not start.
-    pub(in crate::bench) fn http(&self) -> Option<&str> {
+    pub(crate) fn http(&self) -> Option<&str> {
         match self {
             Scheduler::Running(_) => None,
             Scheduler::Started { http, .. } => Some(http),
@@ -63,7 +63,7 @@ impl Scheduler {
     }
 
     /// The most memory that it has used; unknown of one that we did not start.
-    pub(in crate::bench) fn peak_memory(&self) -> Option<u64> {
+    pub(crate) fn peak_memory(&self) -> Option<u64> {
         let Scheduler::Started { child, .. } = self else { return None };
         let status = std::fs::read_to_string(format!("/proc/{}/status", child.id()?)).ok()?;
         let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
@@ -72,7 +72,7 @@ impl Scheduler {
     }
 
     /// Its number; unknown of one that we did not start.
-    pub(in crate::bench) fn process(&self) -> Option<u32> {
+    pub(crate) fn process(&self) -> Option<u32> {
         match self {
             Scheduler::Running(_) => None,
             Scheduler::Started { child, .. } => child.id(),
@@ -80,7 +80,7 @@ impl Scheduler {
     }
 
     /// At once: its data is thrown away, and it may have much to tidy up.
-    pub(in crate::bench) async fn stop(self) -> anyhow::Result<()> {
+    pub(crate) async fn stop(self) -> anyhow::Result<()> {
         let Scheduler::Started { mut child, .. } = self else { return Ok(()) };
         child.kill().await.context("failed to stop the scheduler")
     }

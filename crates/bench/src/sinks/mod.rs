@@ -1,4 +1,4 @@
-//! `bellwether bench sinks`: what it costs to be looked at.
+//! What it costs to be looked at.
 
 mod clickhouse;
 mod collector;
@@ -9,27 +9,27 @@ mod report;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use bellwether_sdk::Client;
 use clap::Args;
 use tokio::runtime::{Handle, Runtime};
 
-use super::server::child::Scheduler;
-use super::server::fleet::Fleet;
-use super::server::load::{Load, Shape};
-use super::server::submitter;
-use crate::exit::Verdict;
-use crate::output;
+use crate::load::{Load, Payload, Shape, WARM_UP_JOBS};
+use crate::scheduler::Scheduler;
+use crate::stage::{Fleet, Stage, folder_in};
+use crate::submit::{self, submit};
 use clickhouse::ClickHouse;
 use collector::Collector;
 use onlookers::Onlookers;
 use processor::Processor;
-use report::{Report, Round};
+pub use report::Report;
+use report::Round;
+
+const PAYLOAD_BYTES: usize = 32;
 
 /// Jobs a second end to end with everything switched on that looks at the scheduler, and with
 /// nothing: metrics scraped every second, followers of all events of which one takes nothing,
 /// ClickHouse, and a collector of traces. Rounds of both alternate.
 #[derive(Debug, Args)]
-pub(super) struct Arguments {
+pub struct Options {
     /// No-op jobs in each run
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     jobs: u64,
@@ -52,31 +52,13 @@ pub(super) struct Arguments {
     /// Folder for data, removed afterwards; the current folder by default
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
 }
 
-pub(super) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
-    let runtime = crate::runtime::start()?;
-    let report = runtime.block_on(measure(&arguments))?;
-    runtime.shutdown_background();
-    if arguments.json {
-        output::print_json(&report)?;
-    } else {
-        output::print(&report.readable())?;
-    }
-    Ok(Verdict::Fine)
-}
-
-async fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
-    let parent = arguments.data_dir.clone().unwrap_or_else(|| PathBuf::from("."));
-    std::fs::create_dir_all(&parent)?;
-    let folder = tempfile::Builder::new()
-        .prefix(".bellwether-bench-")
-        .tempdir_in(&parent)
-        .with_context(|| format!("failed to make a folder in {}", parent.display()))?;
-    let clickhouse = match &arguments.clickhouse {
+/// # Errors
+/// When a server does not start, or jobs do not end.
+pub async fn measure(options: &Options) -> anyhow::Result<Report> {
+    let folder = folder_in(options.data_dir.as_deref())?;
+    let clickhouse = match &options.clickhouse {
         Some(url) => ClickHouse::Running(url.clone()),
         None => ClickHouse::start(folder.path()).await?,
     };
@@ -84,17 +66,17 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
     let elsewhere = elsewhere()?;
     let collector = elsewhere.spawn(Collector::start()).await??;
     let mut rounds = Vec::new();
-    for number in 0..2 * arguments.rounds {
+    for number in 0..2 * options.rounds {
         // off on, on off, off on: what changes with time hits both alike.
         let on = (number / 2 + number) % 2 == 1;
         let data = folder.path().join(format!("data-{number}"));
         let settings = if on { watched(&clickhouse, &collector) } else { unwatched() };
         let looking = on.then(|| elsewhere.handle());
-        rounds.push(one_run(arguments, &data, &settings, looking).await?);
+        rounds.push(one_run(options, &data, &settings, looking).await?);
         std::fs::remove_dir_all(&data)?;
     }
     elsewhere.shutdown_background();
-    Ok(Report::new(arguments.jobs, clickhouse.name(), collector.spans(), rounds))
+    Ok(Report::new(options.jobs, clickhouse.name(), collector.spans(), rounds))
 }
 
 fn unwatched() -> Vec<(&'static str, String)> {
@@ -111,40 +93,41 @@ fn watched(clickhouse: &ClickHouse, collector: &Collector) -> Vec<(&'static str,
 }
 
 async fn one_run(
-    arguments: &Arguments,
+    options: &Options,
     data: &Path,
     settings: &[(&str, String)],
     looking: Option<&Handle>,
 ) -> anyhow::Result<Round> {
     let scheduler = Scheduler::start(data, None, settings).await?;
-    let load = Load::new(Shape::Single(arguments.jobs), "at_least_once", 32);
-    let client = Client::connect(scheduler.address()).await?;
-    let fleet = Fleet::start(scheduler.address(), arguments.workers, arguments.slots, &load)?;
-    fleet.wait_until_known(&client).await?;
-    load.warm_up(&client).await?;
-    let http = scheduler.http().context("it was started here")?;
-    let onlookers = looking.map(|elsewhere| {
-        Onlookers::start(elsewhere, scheduler.address(), http, arguments.followers)
-    });
+    let http = scheduler.http().context("it was started here")?.to_owned();
     let process = scheduler.process().context("it was started here")?;
+    let load = |name, jobs| Load::new(name, Shape::Single(jobs), Payload::Filled(PAYLOAD_BYTES));
+    let (warm_up, load) = (load("warm", WARM_UP_JOBS), load("job", options.jobs));
+    let fleet = Fleet { workers: options.workers, slots: options.slots };
+    let stage = Stage::start(scheduler, fleet, &[&warm_up, &load]).await?;
+    warm_up.warm_up(&stage.client).await?;
+    let onlookers = looking.map(|elsewhere| {
+        Onlookers::start(elsewhere, stage.scheduler.address(), &http, options.followers)
+    });
     let before = Processor::of(process);
-    submitter::submit(&client, &load, None, 500).await?;
-    load.wait_until_confirmed(&client).await?;
-    let processor = Processor::of(process).since(before, arguments.jobs);
+    submit(&stage.client, &load, None, submit::BATCH).await?;
+    load.tally.wait_until_confirmed().await?;
+    let processor = Processor::of(process).since(before, options.jobs);
     let seen = match onlookers {
         Some(onlookers) => Some(onlookers.stop().await?),
         None => None,
     };
-    fleet.stop().await?;
-    scheduler.stop().await?;
-    Ok(Round { on: looking.is_some(), jobs_per_s: load.completed_per_s(), processor, seen })
+    stage.stop().await?;
+    let took = load.tally.took().context("all jobs have ended")?;
+    let jobs_per_s = options.jobs as f64 / took.as_secs_f64();
+    Ok(Round { on: looking.is_some(), jobs_per_s, processor, seen })
 }
 
 fn elsewhere() -> std::io::Result<Runtime> {
     let give_way = || {
         let this = rustix::thread::gettid();
         if let Err(error) = rustix::process::setpriority_process(Some(this), 19) {
-            eprintln!("warning: those who look on do not give way: {error}");
+            tracing::warn!(%error, "those who look on do not give way");
         }
     };
     tokio::runtime::Builder::new_multi_thread()

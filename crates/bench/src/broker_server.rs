@@ -1,8 +1,7 @@
-//! A broker's server of its own: a child process on free loopback ports, with its data in a
+//! A broker's server of its own: a child process on loopback ports of its own, with its data in a
 //! temporary folder. It ends with whoever started it.
 
 use std::fs::File;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -12,17 +11,16 @@ use bellwether_brokers::{
     Address, Backend, DispatchBy, NatsSettings, QueueKind, RabbitMqSettings, RedisSettings,
     Settings, Side, SqliteSettings, ZeroMqSettings,
 };
+use bellwether_testbed::Ports;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
 
 /// RabbitMQ takes its time, on a busy machine much of it.
 const START_WITHIN: Duration = Duration::from_secs(90);
 const PULSE: Duration = Duration::from_millis(20);
-/// Ports in a row that ZeroMQ binds.
-const ZEROMQ_PORTS: u16 = 3;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     Redis,
     RabbitMq,
     Nats,
@@ -32,7 +30,8 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// As in the configuration.
-    pub(crate) fn name(self) -> &'static str {
+    #[must_use]
+    pub fn name(self) -> &'static str {
         match self {
             Kind::Redis => "redis",
             Kind::RabbitMq => "rabbitmq",
@@ -44,12 +43,12 @@ impl Kind {
 }
 
 #[derive(Debug)]
-pub(crate) struct BrokerServer {
-    pub(crate) kind: Kind,
+pub struct BrokerServer {
+    pub kind: Kind,
     folder: tempfile::TempDir,
-    pub(crate) port: u16,
-    /// Of RabbitMQ's name service.
-    names_port: u16,
+    /// ZeroMQ binds three of them; RabbitMQ one for clients, one for other nodes and one for its
+    /// name service.
+    ports: Ports,
     /// The server, and before it what it needs; none for what has no server.
     processes: Vec<Group>,
 }
@@ -60,16 +59,22 @@ struct Group(Child);
 
 impl BrokerServer {
     /// In a folder inside of `parent`, so that it is on the disk that is meant.
-    pub(crate) async fn start(kind: Kind, parent: &Path) -> Result<BrokerServer> {
+    ///
+    /// # Errors
+    /// When it does not start, with what it said.
+    pub async fn start(kind: Kind, parent: &Path) -> Result<BrokerServer> {
         let folder = tempfile::Builder::new().prefix(".broker-").tempdir_in(parent)?;
-        let (port, names_port) = (free_ports(ZEROMQ_PORTS)?, free_ports(1)?);
-        let mut server = BrokerServer { kind, folder, port, names_port, processes: Vec::new() };
+        let mut server =
+            BrokerServer { kind, folder, ports: Ports::reserve()?, processes: Vec::new() };
         server.launch().await?;
         Ok(server)
     }
 
     /// Ends the server, and waits until it has ended; it may be launched again.
-    pub(crate) async fn end(&mut self, signal: Signal) -> Result<()> {
+    ///
+    /// # Errors
+    /// When it can't be waited for.
+    pub async fn end(&mut self, signal: Signal) -> Result<()> {
         // The name service of RabbitMQ stays: it is another program.
         if let Some(mut server) = self.processes.pop() {
             server.signal(signal);
@@ -79,7 +84,10 @@ impl BrokerServer {
     }
 
     /// Starts it, or starts it again on the same data.
-    pub(crate) async fn launch(&mut self) -> Result<()> {
+    ///
+    /// # Errors
+    /// When it does not become usable in time, with what it said.
+    pub async fn launch(&mut self) -> Result<()> {
         match self.kind {
             Kind::Redis => self.spawn(self.redis())?,
             Kind::Nats => self.spawn(self.nats())?,
@@ -115,8 +123,9 @@ impl BrokerServer {
         }
     }
 
-    pub(crate) fn settings(&self, side: Side) -> Settings {
-        let address = Address { host: "127.0.0.1".to_owned(), port: self.port };
+    #[must_use]
+    pub fn settings(&self, side: Side) -> Settings {
+        let address = Address { host: "127.0.0.1".to_owned(), port: self.port() };
         let backend = match self.kind {
             Kind::Redis => Backend::Redis(RedisSettings {
                 address,
@@ -143,17 +152,24 @@ impl BrokerServer {
     }
 
     /// The value of `queue` for a scheduler.
-    pub(crate) fn config(&self) -> String {
+    #[must_use]
+    pub fn config(&self) -> String {
         let backend = self.kind.name();
         match self.kind {
-            Kind::Redis => format!("{{backend: redis, port: {}, db: 1}}", self.port),
+            Kind::Redis => format!("{{backend: redis, port: {}, db: 1}}", self.port()),
             Kind::RabbitMq | Kind::Nats | Kind::ZeroMq => {
-                format!("{{backend: {backend}, port: {}}}", self.port)
+                format!("{{backend: {backend}, port: {}}}", self.port())
             }
             Kind::Sqlite => {
                 format!("{{backend: sqlite, path: {:?}}}", self.path("queue.db").display())
             }
         }
+    }
+
+    /// Where clients connect.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.ports.first
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -181,7 +197,7 @@ impl BrokerServer {
     fn redis(&self) -> Command {
         let mut command = Command::new("redis-server");
         command
-            .args(["--port", &self.port.to_string(), "--bind", "127.0.0.1", "--dir"])
+            .args(["--port", &self.port().to_string(), "--bind", "127.0.0.1", "--dir"])
             .arg(self.folder.path())
             .args(["--save", "", "--appendonly", "yes", "--appendfsync", "always"]);
         command
@@ -190,7 +206,7 @@ impl BrokerServer {
     fn nats(&self) -> Command {
         let mut command = Command::new("nats-server");
         command
-            .args(["-a", "127.0.0.1", "-p", &self.port.to_string(), "-js", "-sd"])
+            .args(["-a", "127.0.0.1", "-p", &self.port().to_string(), "-js", "-sd"])
             .arg(self.folder.path());
         command
     }
@@ -198,7 +214,7 @@ impl BrokerServer {
     /// One of our own: RabbitMQ would leave the one that it starts behind.
     fn epmd(&self) -> Command {
         let mut command = Command::new("epmd");
-        command.args(["-port", &self.names_port.to_string(), "-address", "127.0.0.1"]);
+        command.args(["-port", &(self.port() + 2).to_string(), "-address", "127.0.0.1"]);
         command
     }
 
@@ -209,10 +225,10 @@ impl BrokerServer {
         let mut command = Command::new("/usr/lib/rabbitmq/bin/rabbitmq-server");
         command
             .env("HOME", self.folder.path())
-            .env("RABBITMQ_NODENAME", format!("bellwether-{}@localhost", self.port))
-            .env("RABBITMQ_NODE_PORT", self.port.to_string())
+            .env("RABBITMQ_NODENAME", format!("bellwether-{}@localhost", self.port()))
+            .env("RABBITMQ_NODE_PORT", self.port().to_string())
             .env("RABBITMQ_NODE_IP_ADDRESS", "127.0.0.1")
-            .env("RABBITMQ_DIST_PORT", (self.port + 1).to_string())
+            .env("RABBITMQ_DIST_PORT", (self.port() + 1).to_string())
             .env("RABBITMQ_MNESIA_BASE", self.path("mnesia"))
             .env("RABBITMQ_LOG_BASE", self.path("logs"))
             .env("RABBITMQ_LOGS", "-")
@@ -220,7 +236,7 @@ impl BrokerServer {
             .env("RABBITMQ_CONFIG_FILE", self.path("rabbitmq.conf"))
             .env("RABBITMQ_ENABLED_PLUGINS_FILE", self.path("enabled_plugins"))
             .env("RABBITMQ_CONF_ENV_FILE", "/dev/null")
-            .env("ERL_EPMD_PORT", self.names_port.to_string())
+            .env("ERL_EPMD_PORT", (self.port() + 2).to_string())
             .env("ERL_EPMD_ADDRESS", "127.0.0.1");
         Ok(command)
     }
@@ -252,18 +268,4 @@ impl Drop for BrokerServer {
         // The server before what it needs.
         while self.processes.pop().is_some() {}
     }
-}
-
-/// The first of so many ports in a row that nobody uses just now.
-fn free_ports(count: u16) -> Result<u16> {
-    const TRIES: usize = 100;
-    for _ in 0..TRIES {
-        let first = TcpListener::bind(("127.0.0.1", 0))?;
-        let port = first.local_addr()?.port();
-        let free = |more| TcpListener::bind(("127.0.0.1", port.saturating_add(more))).is_ok();
-        if (1..count).all(free) {
-            return Ok(port);
-        }
-    }
-    bail!("no {count} ports in a row are free")
 }

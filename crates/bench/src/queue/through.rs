@@ -7,63 +7,56 @@ use anyhow::Context as _;
 use bellwether_brokers::{Broker, Channel, MessageId, Outgoing, Settlement, Side};
 use tokio::task::JoinSet;
 
-use super::Scale;
-use super::broker_server::BrokerServer;
-use super::direct::pace;
-use super::stage::{Stage, TYPE};
-use super::tally::Tally;
+use super::{Loads, Measured, PACED_RATE};
+use crate::broker_server::BrokerServer;
+use crate::load::{STUCK_AFTER, TYPE, Tally, json_payload};
 
 /// Messages that are published or received together.
 pub(super) const BATCH: usize = 1_000;
 /// Batches that are published at the same time.
 pub(super) const LANES: usize = 4;
-const STUCK_AFTER: Duration = Duration::from_secs(60);
 const KNOCK_INTERVAL: Duration = Duration::from_millis(20);
 
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Through {
-    /// Until the last event of completion was read.
-    pub(super) jobs_per_s: f64,
-    pub(super) start_p99_ms: f64,
-}
-
-pub(super) async fn measure(
-    stage: &Stage,
-    server: &BrokerServer,
-    scale: Scale,
-) -> anyhow::Result<Through> {
+/// Until the last event of completion was read.
+pub(super) async fn measure(loads: &Loads, server: &BrokerServer) -> anyhow::Result<Measured> {
     let producer = bellwether_brokers::open(server.settings(Side::Outside))?;
     let mut listener =
         Listener { broker: bellwether_brokers::open(server.settings(Side::Outside))? };
-    publish(producer.as_ref(), &stage.warm_up).await?;
-    stage.warm_up.all_confirmed().await?;
+    publish(producer.as_ref(), &loads.warm_up.tally, loads.warm_up.jobs()).await?;
+    loads.warm_up.tally.wait_until_confirmed().await?;
     listener.hear(producer.as_ref()).await?;
+    let (fast, jobs) = (&loads.fast.tally, loads.fast.jobs());
     let begun = Instant::now();
-    let (published, heard) =
-        tokio::join!(publish(producer.as_ref(), &stage.fast), listener.completed(&stage.fast));
-    published?;
-    heard?;
-    let jobs_per_s = scale.jobs as f64 / begun.elapsed().as_secs_f64();
+    tokio::try_join!(publish(producer.as_ref(), fast, jobs), listener.completed(fast, jobs))?;
+    let jobs_per_s = jobs as f64 / begun.elapsed().as_secs_f64();
+    publish_paced(&producer, &loads.paced.tally, loads.paced.jobs()).await?;
+    loads.paced.tally.wait_until_confirmed().await?;
+    let start_p99_ms = loads.paced.tally.until_started().quantile_ms(0.99);
+    Ok(Measured { jobs_per_s, start_p99_ms })
+}
+
+/// At even intervals. What is late is sent at once, with the time at which it was due.
+async fn publish_paced(producer: &Arc<dyn Broker>, tally: &Tally, jobs: u64) -> anyhow::Result<()> {
     let mut publishing = JoinSet::new();
-    pace(stage.paced.jobs(), async |number, due| {
-        stage.paced.sent(number, due);
-        let (producer, message) = (Arc::clone(&producer), message(&stage.paced, number));
+    let begun = Instant::now();
+    for number in 0..jobs {
+        let due = begun + Duration::from_secs_f64(number as f64 / PACED_RATE);
+        tokio::time::sleep_until(due.into()).await;
+        tally.sent(number, due);
+        let (producer, message) = (Arc::clone(producer), message(tally, number));
         publishing.spawn(async move { producer.publish(vec![message]).await });
-        Ok(())
-    })
-    .await?;
+    }
     while let Some(published) = publishing.join_next().await {
         published??;
     }
-    stage.paced.all_confirmed().await?;
-    Ok(Through { jobs_per_s, start_p99_ms: stage.paced.start_p99_ms() })
+    Ok(())
 }
 
-async fn publish(producer: &dyn Broker, tally: &Tally) -> anyhow::Result<()> {
+async fn publish(producer: &dyn Broker, tally: &Tally, jobs: u64) -> anyhow::Result<()> {
     let lane = async |lane: usize| {
-        let batches = (0..tally.jobs()).step_by(BATCH).skip(lane).step_by(LANES);
+        let batches = (0..jobs).step_by(BATCH).skip(lane).step_by(LANES);
         for start in batches {
-            let end = (start + BATCH as u64).min(tally.jobs());
+            let end = (start + BATCH as u64).min(jobs);
             let now = Instant::now();
             let batch = (start..end).map(|number| {
                 tally.sent(number, now);
@@ -79,11 +72,7 @@ async fn publish(producer: &dyn Broker, tally: &Tally) -> anyhow::Result<()> {
 }
 
 pub(super) fn job(id: &str) -> String {
-    format!(r#"{{"id":"{id}","type":"{TYPE}","payload":{}}}"#, payload(id))
-}
-
-pub(super) fn payload(id: &str) -> String {
-    format!(r#"{{"n":"{id}"}}"#)
+    format!(r#"{{"id":"{id}","type":"{TYPE}","payload":{}}}"#, json_payload(id))
 }
 
 fn message(tally: &Tally, number: u64) -> Outgoing {
@@ -121,16 +110,15 @@ impl Listener {
     }
 
     /// Reads until every job of the tally is said to be completed.
-    async fn completed(&mut self, tally: &Tally) -> anyhow::Result<()> {
-        let said = format!("{COMPLETED},\"subject\":\"{}", tally.prefix());
+    async fn completed(&mut self, tally: &Tally, jobs: u64) -> anyhow::Result<()> {
+        let said = format!("{COMPLETED},\"subject\":\"{}", tally.prefix);
         let said = memchr::memmem::Finder::new(&said);
         let mut completed = 0;
-        while completed < tally.jobs() {
+        while completed < jobs {
             let next = self.broker.receive(&Channel::Events, BATCH);
-            let deliveries =
-                tokio::time::timeout(STUCK_AFTER, next).await.with_context(|| {
-                    format!("events of {completed} of {} jobs have come", tally.jobs())
-                })??;
+            let deliveries = tokio::time::timeout(STUCK_AFTER, next)
+                .await
+                .with_context(|| format!("events of {completed} of {jobs} jobs have come"))??;
             // A look at the bytes: reading JSON is not what is measured.
             let bodies = deliveries.iter().map(|delivery| &delivery.body);
             completed += bodies.map(|body| said.find_iter(body).count() as u64).sum::<u64>();

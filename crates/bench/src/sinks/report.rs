@@ -2,13 +2,12 @@
 
 use serde::Serialize;
 
-use super::super::median::median;
 use super::onlookers::Seen;
 use super::processor::Processor;
-use crate::output::{Table, number};
+use crate::figures::{Sheet, median};
 
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub struct Report {
     /// Of the medians.
     ratio: f64,
     off_per_s: f64,
@@ -58,8 +57,9 @@ impl Report {
         }
     }
 
-    pub(super) fn readable(&self) -> String {
-        let mut table = Table::new(&[
+    #[must_use]
+    pub fn sheet(&self) -> Sheet {
+        let mut sheet = Sheet::new(&[
             "sinks",
             "jobs/s",
             "us/job",
@@ -71,22 +71,21 @@ impl Report {
             "events",
         ]);
         for round in &self.rounds {
-            let seen = |read: fn(&Seen) -> u64| {
-                round.seen.as_ref().map_or_else(String::new, |seen| number(read(seen) as f64))
-            };
-            table.row(vec![
-                if round.on { "on" } else { "off" }.to_owned(),
-                number(round.jobs_per_s),
-                number(round.processor.first_us),
-                number(round.processor.loop_us),
-                number(round.processor.background_us),
+            let seen = |read: fn(&Seen) -> u64| round.seen.as_ref().map(|seen| read(seen) as f64);
+            let values = vec![
+                Some(round.jobs_per_s),
+                Some(round.processor.first_us),
+                Some(round.processor.loop_us),
+                Some(round.processor.background_us),
                 seen(|seen| seen.clickhouse_written),
                 seen(|seen| seen.clickhouse_dropped),
                 seen(|seen| seen.spans_written),
                 seen(|seen| seen.events_followed),
-            ]);
+            ];
+            sheet.rows.push((if round.on { "on" } else { "off" }.to_owned(), values));
         }
-        let (on, off) = (number(self.on_per_s), number(self.off_per_s));
-        format!("{}\n{on} of {off} jobs/s: {:.2}\n", table.render(), self.ratio)
+        let (on, off) = (self.on_per_s, self.off_per_s);
+        sheet.closing = format!("\n{on:.0} of {off:.0} jobs/s: {:.2}\n", self.ratio);
+        sheet
     }
 }

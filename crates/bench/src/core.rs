@@ -1,4 +1,5 @@
-//! Drives the engine through the whole life of many jobs and takes the time.
+//! The engine alone, on one thread: drives it through the whole life of many jobs and takes the
+//! time.
 //!
 //! Every slot is busy and a constant number of jobs waits, so each completion assigns the next
 //! job and each submission refills the queue. Time inside the engine is virtual.
@@ -13,7 +14,10 @@ use bellwether_core::model::{
 };
 use bellwether_core::{Answer, Command, Effect, Engine, Event, Report};
 use bellwether_journal::{Head, Recorder};
+use clap::Args;
 use serde::Serialize;
+
+use crate::figures::{Sheet, quantile};
 
 const SLOTS: u32 = 4;
 /// Jobs whose commands go into one batch for the journal.
@@ -27,41 +31,72 @@ const KINDS: usize = 16;
 const FOR_EVER: Micros = Micros::from_secs(100 * 365 * 86_400);
 const PAGE_BYTES: u64 = 4_096;
 
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Load {
-    pub(super) workers: u32,
-    pub(super) waiting: u64,
-    pub(super) jobs: u64,
+/// Measure the engine on one thread, without I/O: submit, assign, acknowledge, complete, with
+/// every event encoded and hash-chained.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct Options {
+    /// Workers, four slots each
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub workers: u32,
+    /// Jobs that wait in the queue all the time
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(0..=20_000_000))]
+    pub waiting: u64,
+    /// Jobs to measure
+    #[arg(long, default_value_t = 500_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub jobs: u64,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct CoreReport {
-    pub(super) jobs_per_s: f64,
+pub struct Measurement {
+    jobs_per_s: f64,
     /// The time in the engine of a command that led to assignments, per assignment.
-    pub(super) decision_ns: Percentiles,
+    decision_ns: Percentiles,
     /// Growth of the resident memory while the waiting jobs came in, their payloads empty.
-    pub(super) bytes_per_waiting_job: f64,
-    pub(super) nanos_per_job: Nanos,
+    bytes_per_waiting_job: f64,
+    nanos_per_job: Nanos,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Percentiles {
-    pub(super) p50: u64,
-    pub(super) p99: u64,
+struct Percentiles {
+    p50: u64,
+    p99: u64,
 }
 
 /// Where the time went.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Nanos {
-    pub(super) submit: f64,
-    pub(super) acknowledge: f64,
-    pub(super) complete: f64,
-    pub(super) journal: f64,
-    pub(super) release: f64,
+struct Nanos {
+    submit: f64,
+    acknowledge: f64,
+    complete: f64,
+    journal: f64,
+    release: f64,
+}
+
+impl Measurement {
+    #[must_use]
+    pub fn sheet(&self) -> Sheet {
+        let nanos = &self.nanos_per_job;
+        let mut sheet = Sheet::new(&["", "measured"]);
+        for (name, value) in [
+            ("jobs/s", self.jobs_per_s),
+            ("decision ns, p50", self.decision_ns.p50 as f64),
+            ("decision ns, p99", self.decision_ns.p99 as f64),
+            ("bytes per waiting job", self.bytes_per_waiting_job),
+            ("ns per job, submit", nanos.submit),
+            ("ns per job, acknowledge", nanos.acknowledge),
+            ("ns per job, complete and assign", nanos.complete),
+            ("ns per job, encode and hash", nanos.journal),
+            ("ns per job, release effects", nanos.release),
+        ] {
+            sheet.row(name, &[value]);
+        }
+        sheet.closing = format!("\nlimited by: {}\n", nanos.largest());
+        sheet
+    }
 }
 
 impl Nanos {
-    pub(super) fn largest(&self) -> &'static str {
+    fn largest(&self) -> &'static str {
         let parts = [
             (self.submit, "submitting"),
             (self.acknowledge, "acknowledging"),
@@ -74,10 +109,7 @@ impl Nanos {
 }
 
 /// Calls `step` for every job that was submitted as waiting or has completed.
-pub(super) fn measure(
-    load: Load,
-    mut step: impl FnMut(&'static str),
-) -> anyhow::Result<CoreReport> {
+pub fn measure(load: Options, mut step: impl FnMut(&'static str)) -> anyhow::Result<Measurement> {
     let (mut bench, grown) = Bench::with_waiting(load.workers, load.waiting, || step("waiting"))?;
     let bytes_per_waiting_job = if load.waiting >= MEMORY_JOBS_MIN {
         grown as f64 / load.waiting as f64
@@ -104,11 +136,11 @@ pub(super) fn measure(
     }
     bench.decisions.sort_unstable();
     let per_job = |nanos: f64| nanos / done as f64;
-    Ok(CoreReport {
+    Ok(Measurement {
         jobs_per_s: done as f64 / took.as_secs_f64(),
         decision_ns: Percentiles {
-            p50: percentile(&bench.decisions, 50),
-            p99: percentile(&bench.decisions, 99),
+            p50: quantile(&bench.decisions, 0.5),
+            p99: quantile(&bench.decisions, 0.99),
         },
         bytes_per_waiting_job,
         nanos_per_job: Nanos {
@@ -296,11 +328,6 @@ impl Bench {
         }
         Ok(())
     }
-}
-
-fn percentile(sorted: &[u64], percent: usize) -> u64 {
-    let rank = (sorted.len() * percent).div_ceil(100).max(1);
-    sorted.get(rank - 1).copied().unwrap_or(0)
 }
 
 fn resident_bytes() -> anyhow::Result<u64> {

@@ -1,0 +1,23 @@
+//! How fast Bellwether is on a machine: the engine alone, everything together, through queues, and
+//! with everybody looking on. `bellwether bench` is its command line; the options of a measurement
+//! are its arguments there.
+//!
+//! What is measured end to end is the real thing: a scheduler is a child process of the calling
+//! binary, which must understand `serve`, and brokers are their real servers.
+//!
+//! Deliberately absent: any shortcut into the scheduler that a client does not have, except in
+//! [`core`], which measures the engine without I/O.
+
+pub mod broker_server;
+pub mod core;
+mod disk;
+pub mod end_to_end;
+mod figures;
+mod load;
+pub mod queue;
+mod scheduler;
+pub mod sinks;
+mod stage;
+mod submit;
+
+pub use figures::Sheet;
