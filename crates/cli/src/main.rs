@@ -1,6 +1,6 @@
 //! The `bellwether` binary. Every subcommand is one thin file: it reads its arguments, calls the
 //! library that does the work, and prints what came of it. Those that are programs themselves
-//! (`worker`, `top`, `demo`) have a folder.
+//! (`worker`, `top`, `demo`, `replay`) have a folder.
 
 use std::process::ExitCode;
 

@@ -54,14 +54,8 @@ impl Row {
 #[must_use]
 pub fn sheet(rows: &[Row], rounds: u32) -> Sheet {
     let mut sheet = Sheet::new(&[
-        "backend",
-        "through jobs/s",
-        "direct jobs/s",
-        "broker alone/s",
-        "of the lower",
-        "start p99 ms",
-        "direct p99 ms",
-        "added p99 ms",
+        "backend", "through jobs/s", "direct jobs/s", "broker alone/s", "of the lower",
+        "start p99 ms", "direct p99 ms", "added p99 ms",
     ]);
     for row in rows {
         let values = [

@@ -60,15 +60,8 @@ impl Report {
     #[must_use]
     pub fn sheet(&self) -> Sheet {
         let mut sheet = Sheet::new(&[
-            "sinks",
-            "jobs/s",
-            "us/job",
-            "of it loop",
-            "background",
-            "rows",
-            "rows dropped",
-            "spans",
-            "events",
+            "sinks", "jobs/s", "us/job", "of it loop", "background", "rows", "rows dropped",
+            "spans", "events",
         ]);
         for round in &self.rounds {
             let seen = |read: fn(&Seen) -> u64| round.seen.as_ref().map(|seen| read(seen) as f64);

@@ -51,13 +51,7 @@ mod tests {
     fn the_words_for_states_are_those_that_scripts_know() {
         let words: std::collections::BTreeSet<&str> = ALL.into_iter().map(state).collect();
         let known = [
-            "cancelled",
-            "completed",
-            "dead_lettered",
-            "failed",
-            "offered",
-            "ready",
-            "running",
+            "cancelled", "completed", "dead_lettered", "failed", "offered", "ready", "running",
             "waiting",
         ];
         assert_eq!(words.into_iter().collect::<Vec<_>>(), known);

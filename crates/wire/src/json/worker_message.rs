@@ -57,19 +57,8 @@ const KINDS: [(&str, &[&str], Read); 10] = [
 ];
 const COMMON: [&str; 3] = ["type", "worker", "id"];
 const REGISTER: [&str; 13] = [
-    "instance",
-    "slots",
-    "roles",
-    "capabilities",
-    "models",
-    "loads_models",
-    "cpu",
-    "memory",
-    "zone",
-    "class",
-    "endpoint",
-    "public_key",
-    "held",
+    "instance", "slots", "roles", "capabilities", "models", "loads_models", "cpu", "memory",
+    "zone", "class", "endpoint", "public_key", "held",
 ];
 const KIND_WANTED: &str = "it must be register, heartbeat, acknowledge, claim, progress, \
                            complete, fail, model_loaded, drain or goodbye";
