@@ -8,38 +8,91 @@ use crate::{Malformed, v1};
 /// The code of what could not even be read.
 pub const MALFORMED: &str = "malformed";
 
-/// Stable names that programs may branch on.
-pub fn code(rejection: &Rejection) -> &'static str {
-    match rejection {
-        Rejection::EmptySubmission => "empty_submission",
-        Rejection::RunTooLarge { .. } => "run_too_large",
-        Rejection::DuplicateJob { .. } => "duplicate_job",
-        Rejection::KeyTaken { .. } => "key_taken",
-        Rejection::DuplicateRun { .. } => "duplicate_run",
-        Rejection::UnknownDependency { .. } => "unknown_dependency",
-        Rejection::SelfDependency { .. } => "self_dependency",
-        Rejection::DuplicateDependency { .. } => "duplicate_dependency",
-        Rejection::TooMany { .. } => "too_many",
-        Rejection::Cycle { .. } => "cycle",
-        Rejection::RetryAboveMax { .. } => "retry_above_max",
-        Rejection::ZeroTimeout { .. } => "zero_timeout",
-        Rejection::PayloadTooLarge { .. } => "payload_too_large",
-        Rejection::QueueFull { .. } => "queue_full",
-        Rejection::UnknownJob { .. } => "unknown_job",
-        Rejection::AlreadyEnded { .. } => "already_ended",
-        Rejection::NotRetryable { .. } => "not_retryable",
-        Rejection::DependencyFailed { .. } => "dependency_failed",
-        Rejection::AlreadyPlaced { .. } => "already_placed",
-        Rejection::UnknownWorker { .. } => "unknown_worker",
-        Rejection::BadSlots { .. } => "bad_slots",
-        Rejection::TooManyLabels { .. } => "too_many_labels",
-        Rejection::StaleToken { .. } => "stale_token",
-        Rejection::OtherResult { .. } => "other_result",
-        Rejection::ClaimFirst { .. } => "claim_first",
-        Rejection::NotClaimable { .. } => "not_claimable",
-        Rejection::ConfigChanged { .. } => "config_changed",
-        Rejection::Config(_) => "bad_config",
+/// What kind of refusal it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// It could not be read.
+    Malformed,
+    /// It could be read, but can't be.
+    Invalid,
+    TooLarge,
+    Unknown,
+    /// It is there already.
+    Exists,
+    /// It does not fit what is there.
+    Conflict,
+    /// What it was based on is no longer so.
+    Changed,
+    /// Another session has taken its place.
+    Replaced,
+    /// No longer kept.
+    Gone,
+    /// There is too much to do; it may be sent again.
+    Busy,
+    /// Nothing is taken for now; it may be sent again.
+    Away,
+    /// What is on the disk could not be read.
+    Unreadable,
+    Damaged,
+}
+
+impl Kind {
+    /// The HTTP status, and the number of the gRPC code.
+    pub const fn statuses(self) -> (u16, i32) {
+        match self {
+            Kind::Malformed => (400, 3),
+            Kind::Invalid => (422, 3),
+            Kind::TooLarge => (413, 3),
+            Kind::Unknown => (404, 5),
+            Kind::Exists => (409, 6),
+            Kind::Conflict => (409, 9),
+            Kind::Changed => (412, 9),
+            Kind::Replaced => (409, 10),
+            Kind::Gone => (410, 11),
+            Kind::Busy => (429, 8),
+            Kind::Away => (503, 14),
+            Kind::Unreadable => (500, 13),
+            Kind::Damaged => (500, 15),
+        }
     }
+}
+
+/// What kind of refusal it is, and the stable name that programs may branch on.
+pub fn kind_and_code(rejection: &Rejection) -> (Kind, &'static str) {
+    match rejection {
+        Rejection::EmptySubmission => (Kind::Invalid, "empty_submission"),
+        Rejection::RunTooLarge { .. } => (Kind::Invalid, "run_too_large"),
+        Rejection::DuplicateJob { .. } => (Kind::Exists, "duplicate_job"),
+        Rejection::KeyTaken { .. } => (Kind::Exists, "key_taken"),
+        Rejection::DuplicateRun { .. } => (Kind::Exists, "duplicate_run"),
+        Rejection::UnknownDependency { .. } => (Kind::Invalid, "unknown_dependency"),
+        Rejection::SelfDependency { .. } => (Kind::Invalid, "self_dependency"),
+        Rejection::DuplicateDependency { .. } => (Kind::Invalid, "duplicate_dependency"),
+        Rejection::TooMany { .. } => (Kind::Invalid, "too_many"),
+        Rejection::Cycle { .. } => (Kind::Invalid, "cycle"),
+        Rejection::RetryAboveMax { .. } => (Kind::Invalid, "retry_above_max"),
+        Rejection::ZeroTimeout { .. } => (Kind::Invalid, "zero_timeout"),
+        Rejection::PayloadTooLarge { .. } => (Kind::TooLarge, "payload_too_large"),
+        Rejection::QueueFull { .. } => (Kind::Busy, "queue_full"),
+        Rejection::UnknownJob { .. } => (Kind::Unknown, "unknown_job"),
+        Rejection::AlreadyEnded { .. } => (Kind::Conflict, "already_ended"),
+        Rejection::NotRetryable { .. } => (Kind::Conflict, "not_retryable"),
+        Rejection::DependencyFailed { .. } => (Kind::Conflict, "dependency_failed"),
+        Rejection::AlreadyPlaced { .. } => (Kind::Conflict, "already_placed"),
+        Rejection::UnknownWorker { .. } => (Kind::Unknown, "unknown_worker"),
+        Rejection::BadSlots { .. } => (Kind::Invalid, "bad_slots"),
+        Rejection::TooManyLabels { .. } => (Kind::Invalid, "too_many_labels"),
+        Rejection::StaleToken { .. } => (Kind::Conflict, "stale_token"),
+        Rejection::OtherResult { .. } => (Kind::Conflict, "other_result"),
+        Rejection::ClaimFirst { .. } => (Kind::Conflict, "claim_first"),
+        Rejection::NotClaimable { .. } => (Kind::Conflict, "not_claimable"),
+        Rejection::ConfigChanged { .. } => (Kind::Changed, "config_changed"),
+        Rejection::Config(_) => (Kind::Invalid, "bad_config"),
+    }
+}
+
+pub fn code(rejection: &Rejection) -> &'static str {
+    kind_and_code(rejection).1
 }
 
 /// How long to wait before trying again, where that may help.

@@ -11,7 +11,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt as _};
 use tonic::{Request, Response, Status, Streaming};
 
-use super::status::{malformed, unanswered, unavailable};
+use super::status::status;
 use super::{submit, wait};
 use crate::edges::desk::{Configured, Desk, EventsWanted, Refused, Unanswered, worker_views};
 use crate::projections::history::Seen;
@@ -30,7 +30,7 @@ impl SchedulerService {
         ids: Vec<String>,
         command: impl Fn(Name) -> Command,
     ) -> Result<Response<v1::Done>, Status> {
-        self.desk.each(ids, command).await.map(Response::new).map_err(unavailable)
+        self.desk.each(ids, command).await.map(Response::new).map_err(status)
     }
 }
 
@@ -41,7 +41,7 @@ fn trace_parent<T>(request: &Request<T>) -> Option<String> {
 }
 
 fn name(field: &str, text: &str) -> Result<Name, Status> {
-    Name::new(text).map_err(|why| malformed(&Malformed::new(field, why)))
+    Name::new(text).map_err(|why| status(&Malformed::new(field, why)))
 }
 
 type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send + 'static>>;
@@ -61,7 +61,7 @@ impl Scheduler for SchedulerService {
         let mut submissions = request.into_inner().submissions;
         context::adopt(&mut submissions, trace_parent.as_deref());
         let submitted = self.desk.submit(submissions).await;
-        Ok(Response::new(submit::response(submitted.map_err(unavailable)?)))
+        Ok(Response::new(submit::response(submitted.map_err(status)?)))
     }
 
     async fn submit_stream(
@@ -79,7 +79,7 @@ impl Scheduler for SchedulerService {
     ) -> Result<Response<v1::Job>, Status> {
         let v1::GetJobRequest { id, position } = request.into_inner();
         let job = self.desk.job(id, Seq(position)).await;
-        job.map(Response::new).map_err(unanswered)
+        job.map(Response::new).map_err(status)
     }
 
     async fn list_jobs(
@@ -87,7 +87,7 @@ impl Scheduler for SchedulerService {
         request: Request<v1::ListJobsRequest>,
     ) -> Result<Response<v1::ListJobsResponse>, Status> {
         let found = self.desk.list_jobs(request.into_inner()).await;
-        found.map(Response::new).map_err(unanswered)
+        found.map(Response::new).map_err(status)
     }
 
     async fn wait_jobs(
@@ -126,7 +126,7 @@ impl Scheduler for SchedulerService {
     ) -> Result<Response<v1::ListWorkersResponse>, Status> {
         let all = request.into_inner().all;
         let seen = self.desk.handle.ask(move |view| worker_views(view, all)).await;
-        let workers = seen.map_err(unavailable)?;
+        let workers = seen.map_err(status)?;
         Ok(Response::new(v1::ListWorkersResponse { workers }))
     }
 
@@ -159,7 +159,7 @@ impl Scheduler for SchedulerService {
         &self,
         _request: Request<v1::StatusRequest>,
     ) -> Result<Response<v1::StatusResponse>, Status> {
-        self.desk.status().await.map(Response::new).map_err(unanswered)
+        self.desk.status().await.map(Response::new).map_err(status)
     }
 
     async fn watch_events(
@@ -177,7 +177,7 @@ impl Scheduler for SchedulerService {
         let events = self.desk.events(wanted, |seen| v1::WatchEventsResponse {
             events: seen.iter().map(Seen::to_wire).collect(),
         });
-        let events = ReceiverStream::new(events).map(|answer| answer.map_err(unanswered));
+        let events = ReceiverStream::new(events).map(|answer| answer.map_err(status));
         Ok(Response::new(Box::pin(events)))
     }
 
@@ -185,7 +185,7 @@ impl Scheduler for SchedulerService {
         &self,
         _request: Request<v1::GetConfigRequest>,
     ) -> Result<Response<v1::ConfigState>, Status> {
-        let Configured { version, config } = self.desk.config().await.map_err(unavailable)?;
+        let Configured { version, config } = self.desk.config().await.map_err(status)?;
         let config = Some(config_to_wire(&config));
         Ok(Response::new(v1::ConfigState { version, config }))
     }
@@ -195,8 +195,8 @@ impl Scheduler for SchedulerService {
         request: Request<v1::SetConfigRequest>,
     ) -> Result<Response<v1::Done>, Status> {
         let v1::SetConfigRequest { config, expected_version } = request.into_inner();
-        let config = config.ok_or_else(|| malformed(&Malformed::missing("config")))?;
-        let config = config_from_wire(&config).map_err(|why| malformed(&why.within("config")))?;
+        let config = config.ok_or_else(|| status(&Malformed::missing("config")))?;
+        let config = config_from_wire(&config).map_err(|why| status(&why.within("config")))?;
         let expected_version = (expected_version != 0).then_some(expected_version);
         match self.desk.configure(config, expected_version).await {
             Ok(Seq(position)) => Ok(Response::new(v1::Done { position, refused: Vec::new() })),
@@ -205,7 +205,7 @@ impl Scheduler for SchedulerService {
                 let refused = vec![v1::Refused { id: "config".to_owned(), rejection }];
                 Ok(Response::new(v1::Done { position: 0, refused }))
             }
-            Err(why) => Err(unanswered(why)),
+            Err(why) => Err(status(why)),
         }
     }
 
@@ -215,7 +215,7 @@ impl Scheduler for SchedulerService {
     ) -> Result<Response<v1::Explanation>, Status> {
         let v1::ExplainRequest { id, position } = request.into_inner();
         let explained = self.desk.explain(id, Seq(position)).await;
-        explained.map(Response::new).map_err(unanswered)
+        explained.map(Response::new).map_err(status)
     }
 
     async fn list_decisions(
@@ -223,7 +223,7 @@ impl Scheduler for SchedulerService {
         request: Request<v1::ListDecisionsRequest>,
     ) -> Result<Response<v1::ListDecisionsResponse>, Status> {
         let decisions = self.desk.decisions(request.into_inner()).await;
-        decisions.map(Response::new).map_err(unanswered)
+        decisions.map(Response::new).map_err(status)
     }
 
     async fn predictions(
@@ -231,21 +231,21 @@ impl Scheduler for SchedulerService {
         request: Request<v1::PredictionsRequest>,
     ) -> Result<Response<v1::PredictionsResponse>, Status> {
         let predictions = self.desk.predictions(request.into_inner().r#type).await;
-        predictions.map(Response::new).map_err(unanswered)
+        predictions.map(Response::new).map_err(status)
     }
 
     async fn shadow_report(
         &self,
         _request: Request<v1::ShadowReportRequest>,
     ) -> Result<Response<v1::ShadowReportResponse>, Status> {
-        self.desk.shadow_report().await.map(Response::new).map_err(unanswered)
+        self.desk.shadow_report().await.map(Response::new).map_err(status)
     }
 
     async fn snapshot(
         &self,
         _request: Request<v1::SnapshotRequest>,
     ) -> Result<Response<Self::SnapshotStream>, Status> {
-        let snapshot = self.desk.handle.snapshot().await.map_err(unavailable)?;
+        let snapshot = self.desk.handle.snapshot().await.map_err(status)?;
         let seq = snapshot.head.seq.0;
         let chain = bytes::Bytes::copy_from_slice(&snapshot.head.chain.0);
         let chunks: Vec<_> = (0..snapshot.bytes.len().max(1))

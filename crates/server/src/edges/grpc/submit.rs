@@ -9,7 +9,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt as _};
 use tonic::{Status, Streaming};
 
-use super::status::unavailable;
+use super::status::status;
 use crate::edges::desk::{Desk, Pending, Refused, Submitted};
 use crate::sinks::trace::context;
 
@@ -41,7 +41,7 @@ pub(super) fn submit_stream(
     tokio::spawn(forward(desk.clone(), requests, sender, trace_parent));
     let responses = ReceiverStream::new(receiver).then(move |sent: Result<Pending, Status>| {
         let desk = desk.clone();
-        async move { sent?.answer(&desk).await.map(response).map_err(unavailable) }
+        async move { sent?.answer(&desk).await.map(response).map_err(status) }
     });
     Box::pin(responses)
 }
@@ -63,7 +63,7 @@ async fn forward(
         context::adopt(&mut request.submissions, trace_parent.as_deref());
         match desk.send_submissions(request.submissions).await {
             Ok(pending) => permit.send(Ok(pending)),
-            Err(why) => return permit.send(Err(unavailable(why))),
+            Err(why) => return permit.send(Err(status(why))),
         }
     }
 }

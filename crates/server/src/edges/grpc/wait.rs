@@ -3,13 +3,15 @@
 use std::pin::Pin;
 
 use bellwether_core::model::{JobId, Name};
+use bellwether_wire::rejection::Kind;
 use bellwether_wire::{Malformed, v1};
 use tokio::sync::mpsc;
 use tokio_stream::{Stream, wrappers::ReceiverStream};
-use tonic::{Code, Status};
+use tonic::Status;
 
-use super::status::{lookup_failed, malformed, refused, unanswered, unavailable};
+use super::status::status;
 use crate::edges::desk::{Desk, Unanswered, ended_view};
+use crate::edges::rest::Problem;
 use crate::event_loop::Ended;
 
 /// Jobs that one call may wait for.
@@ -28,21 +30,21 @@ pub(super) async fn wait_jobs(
 ) -> Result<Answers, Status> {
     if ids.len() > IDS_MAX {
         let text = format!("{} ids; at most {IDS_MAX} are allowed", ids.len());
-        return Err(refused(Code::InvalidArgument, "too_many", text));
+        return Err(Problem::of(Kind::Malformed, "too_many", text).into());
     }
     let names: Vec<JobId> = ids
         .iter()
-        .map(|id| Name::new(id).map_err(|why| malformed(&Malformed::new("ids", why))))
+        .map(|id| Name::new(id).map_err(|why| status(&Malformed::new("ids", why))))
         .collect::<Result<_, _>>()?;
     let (told, ends) = mpsc::unbounded_channel();
-    let started = desk.handle.wait_for(names, progress, told).await.map_err(unavailable)?;
+    let started = desk.handle.wait_for(names, progress, told).await.map_err(status)?;
     if !started.not_waited_for.is_empty() {
-        desk.registry.reach(started.seq).await.map_err(lookup_failed)?;
+        desk.registry.reach(started.seq).await.map_err(status)?;
     }
     let mut ended = Vec::new();
     for id in started.not_waited_for {
-        let found = desk.registry.job(id.to_string()).await.map_err(lookup_failed)?;
-        ended.push(found.ok_or_else(|| unanswered(Unanswered::UnknownJob { id: id.to_string() }))?);
+        let found = desk.registry.job(id.to_string()).await.map_err(status)?;
+        ended.push(found.ok_or_else(|| status(Unanswered::UnknownJob { id: id.to_string() }))?);
     }
     let (sender, receiver) = mpsc::channel(MESSAGES_MAX);
     tokio::spawn(send(ended, ends, sender));

@@ -1,4 +1,5 @@
-//! What went wrong, as RFC 9457 has it: for programs the code, for people the detail.
+//! What went wrong: for programs the code, for people the detail. REST tells it as RFC 9457 has it,
+//! gRPC as a status.
 
 use axum::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
@@ -7,8 +8,10 @@ use bellwether_core::Rejection;
 use bellwether_core::model::Micros;
 use bellwether_journal::ReadError;
 use bellwether_wire::Malformed;
-use bellwether_wire::rejection::{MALFORMED, code, retry_after};
+use bellwether_wire::rejection::{Kind, MALFORMED, kind_and_code, retry_after};
 use serde::Serialize;
+use tonic::metadata::MetadataValue;
+use tonic::{Code, Status};
 use utoipa::ToSchema;
 
 use crate::edges::desk::{Refused, Unanswered};
@@ -19,12 +22,18 @@ use crate::projections::registry::{LookupError, QueryError};
 
 pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
 const TYPE_PREFIX: &str = "urn:bellwether:problem:";
+/// The keys of the metadata; the latter's are microseconds.
+const CODE_KEY: &str = "bellwether-code";
+const RETRY_AFTER_KEY: &str = "bellwether-retry-after";
+/// When what is on its way will be there.
+const SOON: Micros = Micros::from_secs(1);
 
 /// What went wrong.
 #[derive(Debug, Clone, Serialize)]
 #[serde(into = "ProblemView")]
 pub(crate) struct Problem {
     status: StatusCode,
+    grpc: Code,
     code: &'static str,
     detail: String,
     retry_after: Option<Micros>,
@@ -67,20 +76,28 @@ impl From<Problem> for ProblemView {
 }
 
 impl Problem {
+    /// One that only HTTP has.
     pub(crate) fn new(
         status: StatusCode,
         code: &'static str,
         detail: impl Into<String>,
     ) -> Problem {
-        Problem { status, code, detail: detail.into(), retry_after: None, allow: None }
+        let detail = detail.into();
+        Problem { status, grpc: Code::Unknown, code, detail, retry_after: None, allow: None }
+    }
+
+    pub(crate) fn of(kind: Kind, code: &'static str, detail: impl Into<String>) -> Problem {
+        let (http, grpc) = kind.statuses();
+        let status = StatusCode::from_u16(http).expect("the table has valid statuses");
+        Problem { grpc: Code::from(grpc), ..Problem::new(status, code, detail) }
     }
 
     pub(crate) fn malformed(detail: impl Into<String>) -> Problem {
-        Problem::new(StatusCode::BAD_REQUEST, MALFORMED, detail)
+        Problem::of(Kind::Malformed, MALFORMED, detail)
     }
 
     pub(crate) fn unknown(code: &'static str, detail: impl Into<String>) -> Problem {
-        Problem::new(StatusCode::NOT_FOUND, code, detail)
+        Problem::of(Kind::Unknown, code, detail)
     }
 
     pub(crate) fn method_not_allowed(allowed: &[&str]) -> Problem {
@@ -123,38 +140,27 @@ impl IntoResponse for Problem {
     }
 }
 
+/// The same for gRPC: the code in the metadata is for programs, the message for people.
+impl From<Problem> for Status {
+    fn from(problem: Problem) -> Status {
+        let mut status = Status::new(problem.grpc, problem.detail);
+        let metadata = status.metadata_mut();
+        // Clients treat a scheduler that is away without a code like a broken connection, and come
+        // back; only a full disk is nothing to come back to at once.
+        if problem.grpc != Code::Unavailable || problem.code == Unavailable::DiskFull.code() {
+            metadata.insert(CODE_KEY, MetadataValue::from_static(problem.code));
+        }
+        if let Some(after) = problem.retry_after {
+            metadata.insert(RETRY_AFTER_KEY, MetadataValue::from(after.0));
+        }
+        status
+    }
+}
+
 impl From<&Rejection> for Problem {
     fn from(why: &Rejection) -> Problem {
-        let status = match why {
-            Rejection::UnknownJob { .. } | Rejection::UnknownWorker { .. } => StatusCode::NOT_FOUND,
-            Rejection::QueueFull { .. } => StatusCode::TOO_MANY_REQUESTS,
-            Rejection::PayloadTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-            Rejection::ConfigChanged { .. } => StatusCode::PRECONDITION_FAILED,
-            Rejection::DuplicateJob { .. }
-            | Rejection::KeyTaken { .. }
-            | Rejection::DuplicateRun { .. }
-            | Rejection::AlreadyEnded { .. }
-            | Rejection::NotRetryable { .. }
-            | Rejection::DependencyFailed { .. }
-            | Rejection::AlreadyPlaced { .. }
-            | Rejection::StaleToken { .. }
-            | Rejection::OtherResult { .. }
-            | Rejection::ClaimFirst { .. }
-            | Rejection::NotClaimable { .. } => StatusCode::CONFLICT,
-            Rejection::EmptySubmission
-            | Rejection::RunTooLarge { .. }
-            | Rejection::UnknownDependency { .. }
-            | Rejection::SelfDependency { .. }
-            | Rejection::DuplicateDependency { .. }
-            | Rejection::TooMany { .. }
-            | Rejection::Cycle { .. }
-            | Rejection::RetryAboveMax { .. }
-            | Rejection::ZeroTimeout { .. }
-            | Rejection::BadSlots { .. }
-            | Rejection::TooManyLabels { .. }
-            | Rejection::Config(_) => StatusCode::UNPROCESSABLE_ENTITY,
-        };
-        Problem::new(status, code(why), why.to_string()).after(retry_after(why))
+        let (kind, code) = kind_and_code(why);
+        Problem::of(kind, code, why.to_string()).after(retry_after(why))
     }
 }
 
@@ -175,30 +181,24 @@ impl From<Refused> for Problem {
 
 impl From<Unavailable> for Problem {
     fn from(why: Unavailable) -> Problem {
-        let status = match why {
-            Unavailable::Busy => StatusCode::TOO_MANY_REQUESTS,
-            Unavailable::DiskFull | Unavailable::ShuttingDown | Unavailable::Rebuilt => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
+        let kind = match why {
+            Unavailable::Busy => Kind::Busy,
+            Unavailable::DiskFull | Unavailable::ShuttingDown | Unavailable::Rebuilt => Kind::Away,
         };
-        Problem::new(status, why.code(), why.to_string()).after(Some(why.retry_after()))
+        Problem::of(kind, why.code(), why.to_string()).after(Some(why.retry_after()))
     }
 }
 
 impl From<LookupError> for Problem {
     fn from(why: LookupError) -> Problem {
         let text = why.to_string();
-        let later = |problem: Problem| problem.after(Some(Micros::from_secs(1)));
+        let away = |code| Problem::of(Kind::Away, code, text.clone()).after(Some(SOON));
         match why {
             LookupError::Query(QueryError::Cursor) => Problem::malformed(text),
-            LookupError::Behind(_) => {
-                later(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "registry_behind", text))
-            }
-            LookupError::Stopped => {
-                later(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", text))
-            }
+            LookupError::Behind(_) => away("registry_behind"),
+            LookupError::Stopped => away("shutting_down"),
             LookupError::Query(QueryError::Store(_)) => {
-                Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "registry_unreadable", text)
+                Problem::of(Kind::Unreadable, "registry_unreadable", text)
             }
         }
     }
@@ -206,19 +206,13 @@ impl From<LookupError> for Problem {
 
 impl From<HistoryError> for Problem {
     fn from(why: HistoryError) -> Problem {
-        let text = why.to_string();
-        match why {
-            HistoryError::Read(ReadError::Truncated { .. }) => {
-                Problem::new(StatusCode::GONE, "truncated", text)
-            }
-            HistoryError::Read(ReadError::Damaged(_) | ReadError::Io(_)) => {
-                Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "journal_unreadable", text)
-            }
-            HistoryError::Stopped => {
-                Problem::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", text)
-                    .after(Some(Micros::from_secs(1)))
-            }
-        }
+        let (kind, code) = match why {
+            HistoryError::Read(ReadError::Truncated { .. }) => (Kind::Gone, "truncated"),
+            HistoryError::Read(ReadError::Damaged(_)) => (Kind::Damaged, "journal_unreadable"),
+            HistoryError::Read(ReadError::Io(_)) => (Kind::Unreadable, "journal_unreadable"),
+            HistoryError::Stopped => (Kind::Away, "shutting_down"),
+        };
+        Problem::of(kind, code, why.to_string()).after((kind == Kind::Away).then_some(SOON))
     }
 }
 
