@@ -13,7 +13,7 @@ use crate::archive::Backend;
 use crate::exit::Verdict;
 use crate::output::{self, Table, number, percent};
 use crate::progress::Progress;
-use crate::simulate::names::{parse_predictor, parse_strategy};
+use crate::simulate::names::parse_word;
 
 /// Replay the recorded jobs under another policy or on another fleet, and compare.
 ///
@@ -25,10 +25,10 @@ use crate::simulate::names::{parse_predictor, parse_strategy};
 #[group(id = "change", multiple = true, required = true, args = ["strategy", "predictor", "fleet"])]
 pub(crate) struct Arguments {
     /// Place by this strategy
-    #[arg(long, value_parser = parse_strategy)]
+    #[arg(long, value_parser = parse_word::<Strategy>)]
     strategy: Option<Strategy>,
     /// Predict with this
-    #[arg(long, value_parser = parse_predictor)]
+    #[arg(long, value_parser = parse_word::<PredictorKind>)]
     predictor: Option<PredictorKind>,
     /// On these workers: count x slots @ speed, as in 8x4@1.0,8x2@0.5; speed 1 is the recorded
     /// average

@@ -11,6 +11,7 @@ use crate::model::{
     Config, FailureCause, Heartbeat, JobNo, JobSpec, Micros, Name, Priority, RevokeReason, RunId,
     RunNo, Sample, Seq, Strategy, Timestamp, Token, WorkerNo, WorkerSpec,
 };
+use crate::words;
 
 /// An event at its place in the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -190,6 +191,8 @@ pub enum DeadReason {
     /// Too many workers died with it.
     Poison,
 }
+
+words!(DeadReason: RetriesUsedUp => "retries_used_up", Poison => "poison");
 
 /// Millionths.
 #[derive(

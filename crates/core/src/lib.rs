@@ -24,6 +24,7 @@ pub mod snapshot;
 pub mod state;
 pub mod verify;
 pub mod why;
+mod words;
 
 pub use command::{Answer, Command, Report, Throttle};
 #[cfg(feature = "defects")]
@@ -36,3 +37,4 @@ pub use life::{AttemptChange, AttemptEnd, Counts, Moved, Transition};
 pub use rejection::Rejection;
 pub use state::{Job, JobState, Run, State, Worker};
 pub use why::Why;
+pub use words::Word;

@@ -129,6 +129,11 @@ pub fn reason_to_wire(reason: Reason) -> v1::Reason {
     }
 }
 
+/// Without what it rests on.
+pub fn reason_kind(reason: Reason) -> Kind {
+    reason_to_wire(reason).kind()
+}
+
 fn reason_from_wire(wire: &v1::Reason) -> Result<Reason, Malformed> {
     let v1::Reason { kind, depth, free_cpu, required_cpu, free_memory, required_memory } = *wire;
     let unknown =

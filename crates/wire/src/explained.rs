@@ -82,12 +82,15 @@ fn terms(score: i64, wait: u32, load: u32, weights: &v1::Weights) -> v1::Candida
 }
 
 fn runner_up(chosen: &v1::Candidate, second: &v1::Candidate) -> v1::RunnerUp {
-    let lost = [("wait", chosen.wait - second.wait), ("load", chosen.load - second.load)];
+    let lost = [
+        (v1::ScoreTerm::Wait, chosen.wait - second.wait),
+        (v1::ScoreTerm::Load, chosen.load - second.load),
+    ];
     let worst = lost.into_iter().max_by_key(|(_, by)| *by).filter(|(_, by)| *by > 0);
     v1::RunnerUp {
         worker: second.worker.clone(),
         behind: chosen.score - second.score,
-        term: worst.map_or_else(String::new, |(term, _)| term.to_owned()),
+        term: worst.map_or(0, |(term, _)| term.into()),
     }
 }
 
@@ -125,7 +128,7 @@ mod tests {
         }
         let second = explained.runner_up.expect("there were two");
         assert_eq!(
-            (second.worker.as_str(), second.behind, second.term.as_str()),
+            (second.worker.as_str(), second.behind, second.term().as_str()),
             ("w2", 160_000, "wait")
         );
     }

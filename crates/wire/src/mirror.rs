@@ -5,6 +5,7 @@ use bellwether_core::model::config::PredictorKind;
 use bellwether_core::model::{
     FailureCause, Guarantee, JobStatus, OnFailure, Priority, RevokeReason, Strategy,
 };
+use bellwether_core::place::breaker::BreakerState;
 
 use crate::malformed::Malformed;
 use crate::v1;
@@ -51,6 +52,12 @@ macro_rules! mirror {
                 }
             }
         }
+
+        impl v1::$wire {
+            pub fn as_str(self) -> &'static str {
+                $name::from_wire(self.into()).map_or("unknown", $name::as_str)
+            }
+        }
     };
 }
 
@@ -74,4 +81,5 @@ mirror!(
     Strategy, "it must be a strategy from 1 to 5":
     Predictive, LeastLoaded, RoundRobin, Affinity, Random,
 );
+mirror!(BreakerState, "it must be a state from 1 to 3": Closed, HalfOpen, Open);
 mirror!(PredictorKind, "it must be a predictor from 1 to 3": Ema, Hierarchical, Auto);

@@ -1,7 +1,11 @@
 //! Messages in words, for people: the same whichever way they came.
 
+use bellwether_core::words;
+
 use crate::v1;
-use crate::v1::reason::Kind;
+use crate::v1::reason::Kind as Reason;
+use crate::v1::shortage::What as Shortage;
+use crate::v1::{AttemptState, SchedulerRole, ScoreTerm, WaitReason, WorkerStatus};
 
 /// Why this worker, by what it was compared and how the others fared.
 pub fn decision(decision: &v1::ExplainedDecision) -> String {
@@ -50,43 +54,42 @@ pub fn decision(decision: &v1::ExplainedDecision) -> String {
 
 fn runner_up(second: &v1::RunnerUp) -> String {
     let worker = &second.worker;
-    match (second.behind, second.term.as_str()) {
+    match (second.behind, second.term()) {
         (0, _) => format!("worker {worker} had the same score and lost the tie"),
         (behind @ ..0, _) => {
             format!("worker {worker} had a better score by {}", score(-behind))
         }
-        (behind, "") => format!("worker {worker} came second, {} behind", score(behind)),
-        (behind, "wait") => format!(
+        (behind, ScoreTerm::Unspecified) => {
+            format!("worker {worker} came second, {} behind", score(behind))
+        }
+        (behind, ScoreTerm::Wait) => format!(
             "worker {worker} came second, {} behind, because it would have been done later",
             score(behind)
         ),
-        (behind, "load") => format!(
+        (behind, ScoreTerm::Load) => format!(
             "worker {worker} came second, {} behind, because it was more loaded",
             score(behind)
         ),
-        (behind, term) => {
-            format!("worker {worker} came second, {} behind, in {term}", score(behind))
-        }
     }
 }
 
 fn reason(reason: &v1::Reason) -> String {
     match reason.kind() {
-        Kind::Unspecified => "of reasons that are not recorded".to_owned(),
-        Kind::OnlyWorker => "it was the only one that could take the job".to_owned(),
-        Kind::LeastLoaded => format!("it was the least loaded, holding {}", reason.depth),
-        Kind::ResourceFit => format!(
+        Reason::Unspecified => "of reasons that are not recorded".to_owned(),
+        Reason::OnlyWorker => "it was the only one that could take the job".to_owned(),
+        Reason::LeastLoaded => format!("it was the least loaded, holding {}", reason.depth),
+        Reason::ResourceFit => format!(
             "its free resources fit: {} of {} free millicores and {} of {} free bytes needed",
             reason.required_cpu, reason.free_cpu, reason.required_memory, reason.free_memory
         ),
-        Kind::DataLocality => "it has the data".to_owned(),
-        Kind::PreviouslyExecuted => "it has run such jobs before".to_owned(),
-        Kind::SameZone => "it is in the same zone".to_owned(),
-        Kind::PredictedBest => "it was predicted to be done soonest".to_owned(),
-        Kind::NextInTurn => "it was its turn".to_owned(),
-        Kind::StableHash => "the hash of the job fell on it".to_owned(),
-        Kind::Hedge => "the first worker was quiet, so it was asked as well".to_owned(),
-        Kind::SparesFastSlots => {
+        Reason::DataLocality => "it has the data".to_owned(),
+        Reason::PreviouslyExecuted => "it has run such jobs before".to_owned(),
+        Reason::SameZone => "it is in the same zone".to_owned(),
+        Reason::PredictedBest => "it was predicted to be done soonest".to_owned(),
+        Reason::NextInTurn => "it was its turn".to_owned(),
+        Reason::StableHash => "the hash of the job fell on it".to_owned(),
+        Reason::Hedge => "the first worker was quiet, so it was asked as well".to_owned(),
+        Reason::SparesFastSlots => {
             "the last slots of the faster ones are kept for shorter jobs".to_owned()
         }
     }
@@ -95,12 +98,16 @@ fn reason(reason: &v1::Reason) -> String {
 /// How an attempt ended; nothing while it goes on.
 pub fn ending(attempt: &v1::AttemptView) -> String {
     let worker = &attempt.worker;
-    let told = match (attempt.state.as_str(), attempt.revoked(), attempt.cause()) {
-        ("completed", ..) => "it completed".to_owned(),
-        ("revoked", v1::RevokeReason::HedgeLost, _) => "the other offer won".to_owned(),
-        ("revoked", v1::RevokeReason::Cancelled, _) => "the job was cancelled".to_owned(),
-        ("revoked", v1::RevokeReason::GivenUp, _) => "the scheduler gave up on it".to_owned(),
-        ("revoked", ..) => "it was revoked".to_owned(),
+    let told = match (attempt.state(), attempt.revoked(), attempt.cause()) {
+        (AttemptState::Completed, ..) => "it completed".to_owned(),
+        (AttemptState::Revoked, v1::RevokeReason::HedgeLost, _) => "the other offer won".to_owned(),
+        (AttemptState::Revoked, v1::RevokeReason::Cancelled, _) => {
+            "the job was cancelled".to_owned()
+        }
+        (AttemptState::Revoked, v1::RevokeReason::GivenUp, _) => {
+            "the scheduler gave up on it".to_owned()
+        }
+        (AttemptState::Revoked, ..) => "it was revoked".to_owned(),
         (_, _, v1::FailureCause::Unspecified) => return String::new(),
         (_, _, v1::FailureCause::Failed) => "it failed".to_owned(),
         (_, _, v1::FailureCause::TimedOut) => "it ran longer than its timeout".to_owned(),
@@ -131,91 +138,51 @@ pub fn span(micros: u64) -> String {
     }
 }
 
-/// As `least_loaded`.
-pub fn strategy(strategy: v1::Strategy) -> Option<&'static str> {
-    match strategy {
-        v1::Strategy::Unspecified => None,
-        v1::Strategy::Predictive => Some("predictive"),
-        v1::Strategy::LeastLoaded => Some("least_loaded"),
-        v1::Strategy::RoundRobin => Some("round_robin"),
-        v1::Strategy::Affinity => Some("affinity"),
-        v1::Strategy::Random => Some("random"),
-    }
-}
+words!(
+    WorkerStatus:
+    Idle => "idle", Busy => "busy", Overloaded => "overloaded", Draining => "draining",
+    Unreachable => "unreachable";
+    Unspecified => "unknown"
+);
+words!(
+    Reason:
+    OnlyWorker => "only_worker", LeastLoaded => "least_loaded", ResourceFit => "resource_fit",
+    DataLocality => "data_locality", PreviouslyExecuted => "previously_executed",
+    SameZone => "same_zone", PredictedBest => "predicted_best", NextInTurn => "next_in_turn",
+    StableHash => "stable_hash", Hedge => "hedge", SparesFastSlots => "spares_fast_slots";
+    Unspecified => "unknown"
+);
 
-pub fn predictor(predictor: v1::PredictorKind) -> Option<&'static str> {
-    match predictor {
-        v1::PredictorKind::Unspecified => None,
-        v1::PredictorKind::Ema => Some("ema"),
-        v1::PredictorKind::Hierarchical => Some("hierarchical"),
-        v1::PredictorKind::Auto => Some("auto"),
-    }
-}
-
-/// As `predicted_best`.
-pub fn reason_code(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Unspecified => "unknown",
-        Kind::OnlyWorker => "only_worker",
-        Kind::LeastLoaded => "least_loaded",
-        Kind::ResourceFit => "resource_fit",
-        Kind::DataLocality => "data_locality",
-        Kind::PreviouslyExecuted => "previously_executed",
-        Kind::SameZone => "same_zone",
-        Kind::PredictedBest => "predicted_best",
-        Kind::NextInTurn => "next_in_turn",
-        Kind::StableHash => "stable_hash",
-        Kind::Hedge => "hedge",
-        Kind::SparesFastSlots => "spares_fast_slots",
-    }
-}
-
-/// The eight states that scripts branch on.
-pub fn state(state: v1::JobState) -> &'static str {
-    match state {
-        v1::JobState::Unspecified => "unknown",
-        v1::JobState::Waiting | v1::JobState::Delayed => "waiting",
-        v1::JobState::Ready => "ready",
-        v1::JobState::Offered => "offered",
-        v1::JobState::Running => "running",
-        v1::JobState::Completed => "completed",
-        v1::JobState::Failed => "failed",
-        v1::JobState::Cancelled | v1::JobState::Skipped => "cancelled",
-        v1::JobState::DeadLettered => "dead_lettered",
-    }
-}
-
-/// The same, telling apart what waits for time or was skipped.
-pub fn detail(exact: v1::JobState) -> &'static str {
-    match exact {
-        v1::JobState::Delayed => "delayed",
-        v1::JobState::Skipped => "skipped",
-        other => state(other),
-    }
-}
-
-pub fn cause(cause: v1::FailureCause) -> Option<&'static str> {
-    match cause {
-        v1::FailureCause::Unspecified => None,
-        v1::FailureCause::Failed => Some("failed"),
-        v1::FailureCause::TimedOut => Some("timed_out"),
-        v1::FailureCause::Stalled => Some("stalled"),
-        v1::FailureCause::WorkerLost => Some("worker_lost"),
-        v1::FailureCause::Undelivered => Some("undelivered"),
-        v1::FailureCause::Returned => Some("returned"),
-        v1::FailureCause::Permanent => Some("permanent"),
-    }
-}
-
-pub fn revoked(reason: v1::RevokeReason) -> Option<&'static str> {
-    match reason {
-        v1::RevokeReason::Unspecified => None,
-        v1::RevokeReason::HedgeLost => Some("hedge_lost"),
-        v1::RevokeReason::Cancelled => Some("cancelled"),
-        v1::RevokeReason::GivenUp => Some("given_up"),
-        v1::RevokeReason::Unknown => Some("unknown"),
-    }
-}
+words!(
+    AttemptState:
+    Offered => "offered", Running => "running", Completed => "completed", Failed => "failed",
+    Revoked => "revoked";
+    Unspecified => "unknown"
+);
+words!(
+    SchedulerRole:
+    Alone => "alone", Leader => "leader", Follower => "follower";
+    Unspecified => "unknown"
+);
+words!(ScoreTerm: Wait => "wait", Load => "load"; Unspecified => "");
+words!(
+    WaitReason:
+    Dependencies => "dependencies", Delay => "delay", Backoff => "backoff", Paused => "paused",
+    NoWorkers => "no_workers", NoReceiver => "no_receiver", MissingRole => "missing_role",
+    MissingCapability => "missing_capability", MissingModel => "missing_model",
+    CpuTooSmall => "cpu_too_small", MemoryTooSmall => "memory_too_small", Draining => "draining",
+    Overloaded => "overloaded", Unreachable => "unreachable", Unavailable => "unavailable",
+    Slots => "slots", Cpu => "cpu", Memory => "memory", Queue => "queue", Held => "held",
+    Next => "next";
+    Unspecified => "unknown"
+);
+words!(
+    Shortage:
+    Role => "role", Capability => "capability", Model => "model", Cpu => "cpu",
+    Memory => "memory", Slots => "slots", Queue => "queue", Draining => "draining",
+    Overloaded => "overloaded", Unreachable => "unreachable", Slower => "slower";
+    Unspecified => "unknown"
+);
 
 #[cfg(test)]
 mod tests {
@@ -233,7 +200,7 @@ mod tests {
         };
         let told = decision(&v1::ExplainedDecision {
             worker: "w1".to_owned(),
-            reason: Some(v1::Reason { kind: Kind::PredictedBest.into(), ..Default::default() }),
+            reason: Some(v1::Reason { kind: Reason::PredictedBest.into(), ..Default::default() }),
             predicted_duration: 1_500_000,
             confidence_percent: 80,
             samples: 12,
@@ -245,7 +212,7 @@ mod tests {
             runner_up: Some(v1::RunnerUp {
                 worker: "w2".to_owned(),
                 behind: 200_000,
-                term: "wait".to_owned(),
+                term: ScoreTerm::Wait.into(),
             }),
             weights: Some(v1::Weights { wait: 400, load: 400, priority: 200 }),
             ..Default::default()
@@ -263,7 +230,7 @@ mod tests {
     fn an_ending_says_who_and_why() {
         let attempt = v1::AttemptView {
             worker: "w7".to_owned(),
-            state: "failed".to_owned(),
+            state: AttemptState::Failed.into(),
             cause: v1::FailureCause::WorkerLost.into(),
             error: "silent for 30 s".to_owned(),
             ..Default::default()

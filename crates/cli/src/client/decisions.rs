@@ -1,11 +1,11 @@
 //! `bellwether decisions`: the latest, newest first.
 
 use bellwether_sdk::v1;
-use bellwether_wire::json::explain::decision_to_json;
+use bellwether_wire::json::ExplainedDecision;
 use clap::Args;
 
 use super::job_json::time_text;
-use super::{Connect, block_on, names};
+use super::{Connect, block_on};
 use crate::exit::Verdict;
 use crate::output;
 use crate::paint::Listing;
@@ -48,12 +48,12 @@ async fn list(arguments: Arguments) -> anyhow::Result<Verdict> {
     let mut listing = Listing::new(&["at", "job", "worker", "reason", "score", "runner-up"]);
     while wanted.limit > 0 {
         let page = client.decisions(wanted.clone()).await?;
-        for decision in &page.decisions {
+        for decision in page.decisions {
             wanted.limit = wanted.limit.saturating_sub(1);
             if arguments.json {
-                output::print_json(&decision_to_json(decision))?;
+                output::print_json(&ExplainedDecision::from(decision))?;
             } else {
-                listing.row(row(decision).map(Into::into).to_vec());
+                listing.row(row(&decision).map(Into::into).to_vec());
             }
         }
         if page.next_cursor.is_empty() {
@@ -78,7 +78,7 @@ fn row(decision: &v1::ExplainedDecision) -> [String; 6] {
         time_text(decision.at).unwrap_or_default(),
         decision.job_id.clone(),
         decision.worker.clone(),
-        names::reason(reason.kind()).to_owned(),
+        reason.kind().as_str().to_owned(),
         decision.candidates.first().map_or_else(String::new, |chosen| score(chosen.score)),
         second,
     ]

@@ -3,11 +3,13 @@
 use bellwether_core::model::{Seq, Timestamp};
 use bellwether_sdk::v1;
 use bellwether_wire::event::entry_from_wire;
+use bellwether_wire::json::unit::Moment;
 use bellwether_wire::json::{event_to_json, hex};
 use clap::Args;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
-use super::job_json::{time, time_text};
+use super::job_json::time_text;
 use super::{Connect, block_on};
 use crate::exit::Verdict;
 use crate::output;
@@ -72,7 +74,7 @@ async fn watch(arguments: Arguments) -> anyhow::Result<Verdict> {
             return Ok(Verdict::Fine);
         }
         if arguments.json {
-            output::print_json(&event_json(&event))?;
+            output::print_json(&line(&event))?;
         } else {
             output::print(&readable(&event))?;
         }
@@ -91,23 +93,50 @@ fn payload(event: &v1::EventEnvelope) -> Option<Value> {
     Some(event_to_json(&entry.event))
 }
 
-fn event_json(event: &v1::EventEnvelope) -> Value {
-    let optional = |text: &str| if text.is_empty() { Value::Null } else { json!(text) };
-    json!({
-        "seq": event.seq,
-        "at": time(event.at),
-        "parent": event.parent,
-        "kind": event.kind,
-        "run": optional(&event.run_id),
-        "node": optional(&event.node),
-        "job": optional(&event.job_id),
-        "worker": optional(&event.worker_id),
-        "payload": payload(event),
-        "payload_hash": optional(&hex(&event.payload_hash)),
-        "prior_hash": optional(&hex(&event.prior_hash)),
-        "post_hash": optional(&hex(&event.post_hash)),
-        "error": optional(&event.error),
-    })
+/// An event as it is told elsewhere, with what lies around it in the journal.
+#[derive(Serialize)]
+struct Line<'a> {
+    seq: u64,
+    at: Moment,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<u64>,
+    kind: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    run: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    node: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    job: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    worker: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload: Option<Value>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    payload_hash: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    prior_hash: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    post_hash: String,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    error: &'a str,
+}
+
+fn line(event: &v1::EventEnvelope) -> Line<'_> {
+    Line {
+        seq: event.seq,
+        at: Moment(Timestamp(event.at)),
+        parent: (event.parent > 0).then_some(event.parent),
+        kind: &event.kind,
+        run: &event.run_id,
+        node: &event.node,
+        job: &event.job_id,
+        worker: &event.worker_id,
+        payload: payload(event),
+        payload_hash: hex(&event.payload_hash),
+        prior_hash: hex(&event.prior_hash),
+        post_hash: hex(&event.post_hash),
+        error: &event.error,
+    }
 }
 
 fn readable(event: &v1::EventEnvelope) -> String {

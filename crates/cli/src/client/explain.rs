@@ -1,7 +1,7 @@
 //! `bellwether explain JOB`: why it is where it is.
 
 use bellwether_sdk::v1;
-use bellwether_wire::json::explain::explanation_to_json;
+use bellwether_wire::json::Explanation;
 use clap::Args;
 
 use super::{Connect, block_on, explain_text};
@@ -34,11 +34,12 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
 async fn explain(arguments: Arguments) -> anyhow::Result<Verdict> {
     let client = arguments.connect.client().await?;
     let told: v1::Explanation = client.explain(&arguments.id, arguments.position).await?;
+    let verdict = if told.job == 0 { Verdict::Refused } else { Verdict::Fine };
     if arguments.json {
-        output::print_json(&explanation_to_json(&told))?;
+        output::print_json(&Explanation::from(told))?;
     } else {
         let paint = |word: &str| Paint::state(word).to_string();
         output::print(&explain_text::explanation(&told, paint))?;
     }
-    Ok(if told.job == 0 { Verdict::Refused } else { Verdict::Fine })
+    Ok(verdict)
 }

@@ -1,9 +1,10 @@
 //! An explanation as text: first the sentence, then what it rests on.
 
 use bellwether_sdk::v1;
+use bellwether_sdk::v1::shortage::What;
+use bellwether_wire::words::span;
 
 use super::job_json::time_text;
-use super::names;
 use crate::output::Table;
 
 /// `paint` colours the words for states, where the text goes to a terminal.
@@ -15,13 +16,13 @@ pub(crate) fn explanation(told: &v1::Explanation, paint: impl Fn(&str) -> String
             let at = time_text(refused.at).unwrap_or_default();
             text.push_str(&format!("  refused      {at} [{}]\n", rejection.code));
             if rejection.retry_after > 0 {
-                let span = names::span(rejection.retry_after);
+                let span = span(rejection.retry_after);
                 text.push_str(&format!("  try again    after {span}\n"));
             }
         }
         return text;
     }
-    let state = paint(names::detail(told.state()));
+    let state = paint(told.state().as_str());
     let mut text = format!("{}  {}  {state}\n  {}\n", told.id, told.r#type, told.summary);
     if let Some(waiting) = &told.waiting_for {
         for (name, value) in waiting_lines(waiting, told.now) {
@@ -34,20 +35,20 @@ pub(crate) fn explanation(told: &v1::Explanation, paint: impl Fn(&str) -> String
         text.push_str(&format!("  also refused {at}: {}\n", rejection.message));
     }
     for (number, attempt) in (1..).zip(&told.attempts) {
-        text.push_str(&attempt_text(number, attempt, &paint(&attempt.state)));
+        text.push_str(&attempt_text(number, attempt, &paint(attempt.state().as_str())));
     }
     text
 }
 
 /// The parts of what a job waits for, by name.
 pub(crate) fn waiting_lines(waiting: &v1::WaitingFor, now: u64) -> Vec<(&'static str, String)> {
-    let mut lines = vec![("waits for", waiting.reason.replace('_', " "))];
+    let mut lines = vec![("waits for", waiting.reason().as_str().replace('_', " "))];
     for open in &waiting.dependencies {
-        lines.push(("", format!("{} ({})", open.id, names::detail(open.state()))));
+        lines.push(("", format!("{} ({})", open.id, open.state().as_str())));
     }
     let from_now = |at: u64| match at.checked_sub(now) {
         Some(0) | None => "now".to_owned(),
-        Some(left) => format!("in about {}", names::span(left)),
+        Some(left) => format!("in about {}", span(left)),
     };
     if waiting.until > 0 {
         lines.push(("until", from_now(waiting.until)));
@@ -86,13 +87,22 @@ pub(crate) fn waiting_lines(waiting: &v1::WaitingFor, now: u64) -> Vec<(&'static
 }
 
 fn shortage(lack: &v1::Shortage) -> String {
-    match lack.what.as_str() {
-        "role" | "capability" | "model" => format!("lacks the {} {}", lack.what, lack.name),
-        "cpu" => format!("{} of {} millicores", lack.has, lack.wanted),
-        "memory" => format!("{} of {} bytes of memory", lack.has, lack.wanted),
-        "slots" => "no free slot".to_owned(),
-        "queue" => format!("room for {} in its queue, {} would be there", lack.has, lack.wanted),
-        what => format!("is {what}"),
+    let what = lack.what();
+    match what {
+        What::Role | What::Capability | What::Model => {
+            format!("lacks the {} {}", what.as_str(), lack.name)
+        }
+        What::Cpu => format!("{} of {} millicores", lack.has, lack.wanted),
+        What::Memory => format!("{} of {} bytes of memory", lack.has, lack.wanted),
+        What::Slots => "no free slot".to_owned(),
+        What::Queue => {
+            format!("room for {} in its queue, {} would be there", lack.has, lack.wanted)
+        }
+        What::Draining
+        | What::Overloaded
+        | What::Unreachable
+        | What::Slower
+        | What::Unspecified => format!("is {}", what.as_str()),
     }
 }
 
@@ -100,7 +110,7 @@ fn attempt_text(number: u32, attempt: &v1::ExplainedAttempt, state: &str) -> Str
     let hedge = if attempt.hedge { ", a hedge" } else { "" };
     let worker = &attempt.worker;
     let mut text = format!("attempt {number} on {worker}, token {}{hedge}: {state}", attempt.token);
-    if !attempt.ending.is_empty() && attempt.state != "completed" {
+    if !attempt.ending.is_empty() && attempt.state() != v1::AttemptState::Completed {
         text.push_str(&format!(", {}", attempt.ending));
     }
     text.push('\n');
@@ -115,7 +125,7 @@ fn attempt_text(number: u32, attempt: &v1::ExplainedAttempt, state: &str) -> Str
     if let Some(shadow) = &decision.shadow {
         let verb = if shadow.agrees { "agreed" } else { "would have taken" };
         let worker = &shadow.worker;
-        let finish = names::span(shadow.finish);
+        let finish = span(shadow.finish);
         text.push_str(&format!("  the shadow policy {verb}: {worker}, done after {finish}\n"));
     }
     text
@@ -127,14 +137,14 @@ fn expected_and_happened(
 ) -> String {
     let mut text = format!(
         "expected     start after {}, run {}",
-        names::span(decision.predicted_wait),
-        names::span(decision.predicted_duration)
+        span(decision.predicted_wait),
+        span(decision.predicted_duration)
     );
     if attempt.started_at > 0 {
-        text.push_str(&format!("; started after {}", names::span(attempt.actual_wait)));
+        text.push_str(&format!("; started after {}", span(attempt.actual_wait)));
     }
     if attempt.started_at > 0 && attempt.ended_at > 0 {
-        text.push_str(&format!(", ran {}", names::span(attempt.actual_duration)));
+        text.push_str(&format!(", ran {}", span(attempt.actual_duration)));
     }
     text
 }
@@ -152,7 +162,7 @@ pub(crate) fn candidates(decision: &v1::ExplainedDecision) -> String {
         let mut row = vec![format!("{}{mark}", candidate.worker), score(candidate.score)];
         if split {
             row.extend([candidate.wait, candidate.load, candidate.priority].map(score));
-            row.push(names::span(candidate.finish));
+            row.push(span(candidate.finish));
         }
         table.row(row);
     }

@@ -5,7 +5,6 @@ use std::io::{self, IsTerminal as _, Write as _};
 use bellwether_sdk::client::Job;
 use bellwether_sdk::{Client, v1};
 
-use super::names;
 use crate::exit::Verdict;
 use crate::worker::exec;
 
@@ -44,7 +43,7 @@ pub(super) fn trouble(job: &Job) -> Option<String> {
     }
     let error = job.0.attempts.iter().rev().find(|attempt| !attempt.error.is_empty());
     let why = error.map_or(job.0.explanation.as_str(), |attempt| attempt.error.as_str());
-    let state = names::detail(job.state());
+    let state = job.state().as_str();
     Some(if why.is_empty() { state.to_owned() } else { format!("{state}: {why}") })
 }
 
@@ -58,7 +57,7 @@ struct Display {
 impl Display {
     fn show(&mut self, job: &Job) -> io::Result<()> {
         let terminal = io::stderr().is_terminal();
-        let mut line = format!("{}: {}", job.id(), names::detail(job.state()));
+        let mut line = format!("{}: {}", job.id(), job.state().as_str());
         if job.0.progress_permille > 0 && !job.has_ended() {
             line +=
                 &format!(", {:.0}% {}", job.0.progress_permille as f64 / 10.0, job.0.progress_note);

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use bellwether_sdk::{ClientError, v1};
+use bellwether_wire::words::span;
 use clap::Args;
 
 use super::job_json::{job_to_json, time_text};
-use super::{Connect, block_on, decision_in_words, names};
+use super::{Connect, block_on, decision_in_words};
 use crate::exit::Verdict;
 use crate::output;
 use crate::paint::Paint;
@@ -53,7 +54,7 @@ async fn show(arguments: Arguments) -> anyhow::Result<Verdict> {
 fn readable(job: &v1::Job, workers: &BTreeMap<u32, String>) -> String {
     let spec = job.spec.clone().unwrap_or_default();
     let kind = spec.requirements.unwrap_or_default().r#type;
-    let state = Paint::state(names::detail(job.state()));
+    let state = Paint::state(job.state().as_str());
     let mut text = format!("{}  {kind}  {state}\n", spec.id);
     let mut line = |name: &str, value: &str| {
         if !value.is_empty() {
@@ -82,15 +83,16 @@ fn readable(job: &v1::Job, workers: &BTreeMap<u32, String>) -> String {
 }
 
 fn attempt_line(attempt: &v1::AttemptView) -> String {
-    let mut text = format!("{} on {}, token {}", attempt.state, attempt.worker, attempt.token);
+    let mut text =
+        format!("{} on {}, token {}", attempt.state().as_str(), attempt.worker, attempt.token);
     if attempt.started_at > 0 && attempt.ended_at >= attempt.started_at {
-        text.push_str(&format!(", ran {}", names::span(attempt.ended_at - attempt.started_at)));
+        text.push_str(&format!(", ran {}", span(attempt.ended_at - attempt.started_at)));
     }
     if attempt.hedge {
         text.push_str(", a hedge");
     }
-    if let Some(cause) = names::cause(attempt.cause()) {
-        text.push_str(&format!(", {cause}: {}", attempt.error));
+    if attempt.cause != 0 {
+        text.push_str(&format!(", {}: {}", attempt.cause().as_str(), attempt.error));
     }
     text
 }

@@ -1,20 +1,19 @@
 //! Jobs as JSON.
 
+use bellwether_core::model::FailureCause;
 use bellwether_sdk::v1;
+use bellwether_wire::Mirror as _;
 use bellwether_wire::job::job_spec_from_wire;
 use bellwether_wire::json::hex;
 use bellwether_wire::json::job::{job_spec_to_json, payload_to_json};
 use serde_json::{Map, Value, json};
-
-use super::names;
 
 /// The fields that the job was submitted with, and what became of it.
 pub(super) fn job_to_json(job: &v1::Job) -> Value {
     let mut object = spec(job);
     let mut set = |name: &str, value: Value| drop(object.insert(name.to_owned(), value));
     set("number", json!(job.job));
-    set("state", json!(names::state(job.state())));
-    set("detail", json!(names::detail(job.state())));
+    set("state", json!(job.state().as_str()));
     set("dependencies", json!(job.dependencies));
     set("run", optional(&job.run_id));
     set("submitted_at", time(job.submitted_at));
@@ -45,12 +44,12 @@ fn attempt_to_json(attempt: &v1::AttemptView) -> Value {
     json!({
         "token": attempt.token,
         "worker": attempt.worker,
-        "state": attempt.state,
+        "state": attempt.state().as_str(),
         "hedge": attempt.hedge,
         "offered_at": time(attempt.offered_at),
         "started_at": time(attempt.started_at),
         "ended_at": time(attempt.ended_at),
-        "cause": names::cause(attempt.cause()),
+        "cause": FailureCause::from_wire(attempt.cause).map(FailureCause::as_str),
         "error": optional(&attempt.error),
         "decision": attempt.decision.as_ref().map(decision_to_json),
     })
@@ -63,7 +62,7 @@ fn decision_to_json(decision: &v1::Decision) -> Value {
         .map(|loser| json!({ "worker": loser.worker, "score": loser.score as f64 / 1e6 }))
         .collect();
     json!({
-        "reason": decision.reason.as_ref().map(|reason| names::reason(reason.kind())),
+        "reason": decision.reason.as_ref().map(|reason| reason.kind().as_str()),
         "score": decision.score as f64 / 1e6,
         "predicted_wait_ms": decision.predicted_wait as f64 / 1e3,
         "predicted_duration_ms": decision.predicted_duration as f64 / 1e3,

@@ -1,14 +1,17 @@
 //! `bellwether jobs`: find jobs.
 
+use bellwether_core::model::JobStatus;
 use bellwether_sdk::v1;
+use bellwether_wire::Mirror as _;
 use clap::Args;
 use serde_json::json;
 
 use super::job_json::{job_to_json, time_text};
-use super::{Connect, block_on, names};
+use super::{Connect, block_on};
 use crate::exit::Verdict;
 use crate::output;
 use crate::paint::{Listing, Paint};
+use crate::simulate::names::parse_word;
 
 /// List jobs, newest first.
 #[derive(Debug, Args)]
@@ -16,8 +19,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     connect: Connect,
     /// Only jobs in this state; may be given several times
-    #[arg(long, value_name = "STATE", value_parser = state)]
-    state: Vec<String>,
+    #[arg(long, value_name = "STATE", value_parser = parse_word::<JobStatus>)]
+    state: Vec<JobStatus>,
     /// Only jobs of this type
     #[arg(long = "type", value_name = "TYPE")]
     kind: Option<String>,
@@ -54,9 +57,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
 async fn list(arguments: Arguments) -> anyhow::Result<Verdict> {
     const PAGE: usize = 1_000;
     let client = arguments.connect.client().await?;
-    let states = arguments.state.iter().flat_map(|word| names::states(word));
     let mut filter = v1::ListJobsRequest {
-        states: states.map(i32::from).collect(),
+        states: arguments.state.iter().map(|state| state.to_wire()).collect(),
         r#type: arguments.kind.clone().unwrap_or_default(),
         tag: arguments.tag.clone().unwrap_or_default(),
         run_id: arguments.run.clone().unwrap_or_default(),
@@ -89,7 +91,7 @@ async fn list(arguments: Arguments) -> anyhow::Result<Verdict> {
         listing.row(vec![
             job.id().into(),
             kind.map_or("", |requirements| requirements.r#type.as_str()).into(),
-            Paint::state(names::detail(job.state())),
+            Paint::state(job.state().as_str()),
             time_text(job.0.submitted_at).unwrap_or_default().into(),
             job.0.run_id.as_str().into(),
             json!(job.0.failures + job.0.crashes).to_string().into(),
@@ -97,14 +99,6 @@ async fn list(arguments: Arguments) -> anyhow::Result<Verdict> {
     }
     output::print(&listing.render())?;
     Ok(Verdict::Fine)
-}
-
-fn state(word: &str) -> Result<String, String> {
-    if names::states(word).is_empty() {
-        let known: Vec<&str> = names::ALL.into_iter().map(names::detail).collect();
-        return Err(format!("it must be one of {}", known.join(", ")));
-    }
-    Ok(word.to_owned())
 }
 
 fn moment(text: &str) -> Result<u64, String> {

@@ -1,11 +1,11 @@
 //! `bellwether predictions`: how long jobs are expected to take, and how good that has been.
 
 use bellwether_sdk::v1;
-use bellwether_wire::json::explain::predictions_to_json;
-use bellwether_wire::words;
+use bellwether_wire::json::Predictions;
+use bellwether_wire::words::span;
 use clap::Args;
 
-use super::{Connect, block_on, names};
+use super::{Connect, block_on};
 use crate::exit::Verdict;
 use crate::output::{self, Table, percent};
 
@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
         let kind = arguments.kind.unwrap_or_default();
         let known = client.predictions(&kind).await?;
         if arguments.json {
-            output::print_json(&predictions_to_json(&known))?;
+            output::print_json(&Predictions::from(known))?;
         } else {
             output::print(&readable(&known, !kind.is_empty()))?;
         }
@@ -37,14 +37,14 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
 }
 
 fn readable(known: &v1::PredictionsResponse, classes: bool) -> String {
-    let predictor = words::predictor(known.predictor()).unwrap_or("unknown");
-    let mut text = format!("predictor {predictor}, breaker {}\n", known.breaker);
+    let predictor = known.predictor().as_str();
+    let mut text = format!("predictor {predictor}, breaker {}\n", known.breaker().as_str());
     let headings = ["type", "takes", "confidence", "samples", "within 25%", "error", "usually", ""];
     let mut table = Table::new(&headings);
     for known in &known.types {
         table.row(vec![
             known.r#type.clone(),
-            names::span(known.estimate),
+            span(known.estimate),
             format!("{}%", known.confidence_percent),
             known.samples.to_string(),
             share(known),
@@ -55,7 +55,7 @@ fn readable(known: &v1::PredictionsResponse, classes: bool) -> String {
         for class in known.classes.iter().filter(|_| classes) {
             table.row(vec![
                 format!("  on {}", class.class),
-                names::span(class.estimate),
+                span(class.estimate),
                 format!("{}%", class.confidence_percent),
                 class.samples.to_string(),
             ]);

@@ -3,11 +3,12 @@
 use anyhow::Context as _;
 use bellwether_core::model::Strategy;
 use bellwether_sdk::{Client, v1};
-use bellwether_wire::json::explain::shadow_report_to_json;
-use bellwether_wire::{Mirror as _, words};
+use bellwether_wire::Mirror as _;
+use bellwether_wire::json::ShadowReport;
+use bellwether_wire::words::span;
 use clap::Args;
 
-use super::{Connect, block_on, names};
+use super::{Connect, block_on};
 use crate::exit::Verdict;
 use crate::output::{self, percent};
 
@@ -47,7 +48,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
         }
         let report = client.shadow_report().await?;
         if arguments.json {
-            output::print_json(&shadow_report_to_json(&report))?;
+            output::print_json(&ShadowReport::from(report))?;
         } else {
             output::print(&readable(&report))?;
         }
@@ -65,8 +66,8 @@ async fn set(client: &Client, strategy: Option<Strategy>) -> anyhow::Result<()> 
 }
 
 fn readable(report: &v1::ShadowReportResponse) -> String {
-    let live = words::strategy(report.live()).unwrap_or("unknown");
-    let Some(shadow) = words::strategy(report.shadow()) else {
+    let live = report.live().as_str();
+    let Some(shadow) = Strategy::from_wire(report.shadow).map(Strategy::as_str) else {
         return format!("live {live}, no shadow policy; set one with --set\n");
     };
     if report.decisions == 0 {
@@ -79,9 +80,9 @@ fn readable(report: &v1::ShadowReportResponse) -> String {
          shadow sooner than live: {}\n",
         report.decisions,
         percent(f64::from(report.agreement_permille) / 1e3),
-        names::span(report.live_finish),
-        names::span(report.shadow_finish),
-        names::span(report.round_robin_finish),
+        span(report.live_finish),
+        span(report.shadow_finish),
+        span(report.round_robin_finish),
         permille(report.live_gain_permille),
         permille(report.shadow_gain_permille),
         permille(report.shadow_over_live_permille),

@@ -86,7 +86,7 @@ impl Story {
             for attempt in &job.0.attempts {
                 let lost = attempt.cause() == v1::FailureCause::WorkerLost;
                 summary.recovered += usize::from(lost && completed);
-                if attempt.state == "completed" {
+                if attempt.state() == v1::AttemptState::Completed {
                     *summary.by_worker.entry(attempt.worker.clone()).or_default() += 1;
                 }
                 // The decision with the most to choose from, made with confidence, tells the most.

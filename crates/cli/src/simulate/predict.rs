@@ -7,7 +7,7 @@ use bellwether_sim::predict::{self, PredictReport};
 use bellwether_sim::trace::reader;
 use clap::Args;
 
-use super::names::parse_predictor;
+use super::names::parse_word;
 use crate::exit::Verdict;
 use crate::output::{self, Table, number, percent};
 
@@ -17,7 +17,7 @@ pub(crate) struct Arguments {
     /// JSON lines, gzipped or not
     file: PathBuf,
     /// One of ema, hierarchical, auto
-    #[arg(long, value_parser = parse_predictor, default_value = "auto")]
+    #[arg(long, value_parser = parse_word::<PredictorKind>, default_value = "auto")]
     predictor: PredictorKind,
     /// Print JSON
     #[arg(long)]

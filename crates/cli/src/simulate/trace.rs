@@ -7,7 +7,7 @@ use bellwether_core::model::config::PredictorKind;
 use bellwether_sim::trace::{self, Baseline, Fleet, Load, Options, Process, TraceReport};
 use clap::{Args, ValueEnum};
 
-use super::names::{parse_baseline, parse_load, parse_predictor, parse_strategy};
+use super::names::{parse_load, parse_word};
 use crate::exit::Verdict;
 use crate::output::{self, Table, number, percent};
 use crate::progress::Progress;
@@ -34,13 +34,13 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// What the engine places by
-    #[arg(long, value_parser = parse_strategy, default_value = "predictive")]
+    #[arg(long, value_parser = parse_word::<Strategy>, default_value = "predictive")]
     strategy: Strategy,
     /// What the engine predicts with
-    #[arg(long, value_parser = parse_predictor, default_value = "auto")]
+    #[arg(long, value_parser = parse_word::<PredictorKind>, default_value = "auto")]
     predictor: PredictorKind,
     /// Plain schedulers to compare with: fifo, round_robin, least_loaded
-    #[arg(long, value_parser = parse_baseline, value_delimiter = ',')]
+    #[arg(long, value_parser = parse_word::<Baseline>, value_delimiter = ',')]
     compare: Vec<Baseline>,
     /// Print JSON
     #[arg(long)]

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use bellwether_wire::words::span;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style};
@@ -10,7 +11,6 @@ use ratatui::widgets::{Block, Clear, Paragraph, Sparkline, Wrap};
 
 use super::app::{App, Wish};
 use super::panes;
-use crate::client::names;
 
 const KEYS: &str =
     "tab list  ↑↓ line  e explain  c cancel  p pause type  r resume  d drain  u undrain  q quit";
@@ -43,7 +43,7 @@ fn draw_head(frame: &mut Frame<'_>, area: Rect, app: &App) {
         .jobs
         .iter()
         .filter(|count| count.count > 0)
-        .map(|count| format!("{} {}", count.count, names::detail(count.state())))
+        .map(|count| format!("{} {}", count.count, count.state().as_str()))
         .collect();
     let mut first = if jobs.is_empty() { "no jobs".to_owned() } else { jobs.join(", ") };
     let second = format!(
@@ -51,9 +51,9 @@ fn draw_head(frame: &mut Frame<'_>, area: Rect, app: &App) {
         status.workers,
         status.slots_used,
         status.slots,
-        status.strategy,
-        status.predictor,
-        status.breaker,
+        status.strategy().as_str(),
+        status.predictor().as_str(),
+        status.breaker().as_str(),
         status.filled_percent
     );
     if !status.paused_types.is_empty() {
@@ -62,8 +62,12 @@ fn draw_head(frame: &mut Frame<'_>, area: Rect, app: &App) {
     if status.read_only {
         first.push_str("  takes no new work");
     }
-    let title =
-        format!(" bellwether {} · {} · position {} ", status.version, status.role, status.position);
+    let title = format!(
+        " bellwether {} · {} · position {} ",
+        status.version,
+        status.role().as_str(),
+        status.position
+    );
     let lines = vec![Line::from(first), Line::from(second)];
     frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(title)), area);
 }
@@ -75,7 +79,7 @@ fn draw_trends(frame: &mut Frame<'_>, area: Rect, app: &App) {
         Some(rate) => format!(" completed {rate:.1}/s "),
         None => " completed ".to_owned(),
     };
-    let (p50, p99) = (names::span(app.seen.wait(50)), names::span(app.seen.wait(99)));
+    let (p50, p99) = (span(app.seen.wait(50)), span(app.seen.wait(99)));
     trend(frame, queue, format!(" queue {} ", app.seen.queued()), &app.queue, Color::Yellow);
     trend(frame, rate, per_second, &app.rate, Color::Green);
     trend(frame, waits, format!(" wait p50 {p50}, p99 {p99} "), &app.waits, Color::Cyan);

@@ -1,13 +1,13 @@
 //! The lists: workers, jobs, decisions.
 
 use bellwether_sdk::v1;
+use bellwether_wire::words::span;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Rect};
 use ratatui::style::{Color, Style, Stylize as _};
 use ratatui::widgets::{Block, Cell, Row, Table};
 
 use super::app::{App, Focus, kind};
-use crate::client::names;
 
 /// Cells of the bar that shows how full a worker is.
 const BAR: u32 = 8;
@@ -17,13 +17,13 @@ pub(super) fn workers(frame: &mut Frame<'_>, area: Rect, app: &App) {
         let spec = worker.spec.clone().unwrap_or_default();
         let beat = worker.beat.unwrap_or_default();
         let held = u32::try_from(worker.held.len()).unwrap_or(u32::MAX);
-        let status = names::worker_status(worker.status());
+        let status = worker.status().as_str();
         vec![
             Cell::from(spec.id),
             Cell::from(status).style(colour(status)),
             Cell::from(format!("{} {held}/{}", bar(held, spec.slots), spec.slots)),
             Cell::from(format!("{}%", beat.load_permille / 10)),
-            Cell::from(names::span(worker.busy)),
+            Cell::from(span(worker.busy)),
         ]
     });
     let widths = [
@@ -39,13 +39,13 @@ pub(super) fn workers(frame: &mut Frame<'_>, area: Rect, app: &App) {
 
 pub(super) fn jobs(frame: &mut Frame<'_>, area: Rect, app: &App) {
     let rows = app.seen.jobs.iter().map(|job| {
-        let state = names::detail(job.state());
+        let state = job.state().as_str();
         let age = app.seen.at_micros.saturating_sub(job.submitted_at);
         vec![
             Cell::from(job.spec.as_ref().map_or("", |spec| &spec.id).to_owned()),
             Cell::from(kind(job).to_owned()),
             Cell::from(state).style(colour(state)),
-            Cell::from(names::span(age)),
+            Cell::from(span(age)),
         ]
     });
     let widths =
@@ -62,9 +62,9 @@ pub(super) fn decisions(frame: &mut Frame<'_>, area: Rect, app: &App) {
         vec![
             Cell::from(decision.job_id.clone()),
             Cell::from(decision.worker.clone()),
-            Cell::from(names::reason(reason.kind())),
+            Cell::from(reason.kind().as_str()),
             Cell::from(chosen.map_or_else(String::new, |chosen| score(chosen.score))),
-            Cell::from(names::span(decision.predicted_duration)),
+            Cell::from(span(decision.predicted_duration)),
             Cell::from(runner_up(decision)),
         ]
     });
@@ -83,8 +83,9 @@ pub(super) fn decisions(frame: &mut Frame<'_>, area: Rect, app: &App) {
 fn runner_up(decision: &v1::ExplainedDecision) -> String {
     decision.runner_up.as_ref().map_or_else(String::new, |second| {
         let behind = second.behind as f64 / 1e6;
-        let term = if second.term.is_empty() { "" } else { " in " };
-        format!("{} {behind:.3} behind{term}{}", second.worker, second.term)
+        let term = second.term().as_str();
+        let in_term = if term.is_empty() { "" } else { " in " };
+        format!("{} {behind:.3} behind{in_term}{term}", second.worker)
     })
 }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Micros, Timestamp, Token, WorkerNo};
+use crate::words;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
@@ -69,6 +70,13 @@ pub enum FailureCause {
     Permanent,
 }
 
+words!(
+    FailureCause:
+    Failed => "failed", TimedOut => "timed_out", Stalled => "stalled",
+    WorkerLost => "worker_lost", Undelivered => "undelivered", Returned => "returned",
+    Permanent => "permanent",
+);
+
 /// Why a worker must stop an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum RevokeReason {
@@ -81,3 +89,9 @@ pub enum RevokeReason {
     /// The scheduler does not know this attempt.
     Unknown,
 }
+
+words!(
+    RevokeReason:
+    HedgeLost => "hedge_lost", Cancelled => "cancelled", GivenUp => "given_up",
+    Unknown => "unknown",
+);

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Micros, Name};
+use crate::words;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Strategy {
@@ -16,29 +17,11 @@ pub enum Strategy {
     Random,
 }
 
-impl Strategy {
-    pub const ALL: [Strategy; 5] = [
-        Strategy::Predictive,
-        Strategy::LeastLoaded,
-        Strategy::RoundRobin,
-        Strategy::Affinity,
-        Strategy::Random,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Strategy::Predictive => "predictive",
-            Strategy::LeastLoaded => "least_loaded",
-            Strategy::RoundRobin => "round_robin",
-            Strategy::Affinity => "affinity",
-            Strategy::Random => "random",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Strategy> {
-        Strategy::ALL.into_iter().find(|strategy| strategy.as_str() == text)
-    }
-}
+words!(
+    Strategy:
+    Predictive => "predictive", LeastLoaded => "least_loaded", RoundRobin => "round_robin",
+    Affinity => "affinity", Random => "random",
+);
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum PredictorKind {
@@ -51,22 +34,7 @@ pub enum PredictorKind {
     Auto,
 }
 
-impl PredictorKind {
-    pub const ALL: [PredictorKind; 3] =
-        [PredictorKind::Ema, PredictorKind::Hierarchical, PredictorKind::Auto];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            PredictorKind::Ema => "ema",
-            PredictorKind::Hierarchical => "hierarchical",
-            PredictorKind::Auto => "auto",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<PredictorKind> {
-        PredictorKind::ALL.into_iter().find(|kind| kind.as_str() == text)
-    }
-}
+words!(PredictorKind: Ema => "ema", Hierarchical => "hierarchical", Auto => "auto");
 
 /// Weights of the score, in thousandths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::{JobId, JobNo, Micros, Name, RunId, Timestamp, TraceParent, WorkerId};
+use crate::words;
 
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
@@ -19,9 +20,6 @@ pub enum Priority {
 }
 
 impl Priority {
-    pub const ALL: [Priority; 4] =
-        [Priority::Low, Priority::Normal, Priority::High, Priority::Critical];
-
     /// 25, 50, 75 or 100.
     pub fn points(self) -> u32 {
         match self {
@@ -31,16 +29,9 @@ impl Priority {
             Priority::Critical => 100,
         }
     }
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Priority::Low => "low",
-            Priority::Normal => "normal",
-            Priority::High => "high",
-            Priority::Critical => "critical",
-        }
-    }
 }
+
+words!(Priority: Low => "low", Normal => "normal", High => "high", Critical => "critical");
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Guarantee {
@@ -53,15 +44,10 @@ pub enum Guarantee {
     ExactlyOnce,
 }
 
-impl Guarantee {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Guarantee::AtMostOnce => "at_most_once",
-            Guarantee::AtLeastOnce => "at_least_once",
-            Guarantee::ExactlyOnce => "exactly_once",
-        }
-    }
-}
+words!(
+    Guarantee:
+    AtMostOnce => "at_most_once", AtLeastOnce => "at_least_once", ExactlyOnce => "exactly_once",
+);
 
 /// What a job does when a dependency of its did not complete.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -72,6 +58,8 @@ pub enum OnFailure {
     /// It runs once all its dependencies have ended, however they ended.
     Run,
 }
+
+words!(OnFailure: Skip => "skip", Run => "run");
 
 /// Who may run a job.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Timestamp;
+use crate::words;
 
 /// Where a job is in its life, without what goes with it. In the order of a life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -24,20 +25,14 @@ pub enum JobStatus {
     DeadLettered,
 }
 
-impl JobStatus {
-    pub const ALL: [JobStatus; 10] = [
-        JobStatus::Waiting,
-        JobStatus::Delayed,
-        JobStatus::Ready,
-        JobStatus::Offered,
-        JobStatus::Running,
-        JobStatus::Completed,
-        JobStatus::Failed,
-        JobStatus::Cancelled,
-        JobStatus::Skipped,
-        JobStatus::DeadLettered,
-    ];
+words!(
+    JobStatus:
+    Waiting => "waiting", Delayed => "delayed", Ready => "ready", Offered => "offered",
+    Running => "running", Completed => "completed", Failed => "failed", Cancelled => "cancelled",
+    Skipped => "skipped", DeadLettered => "dead_lettered",
+);
 
+impl JobStatus {
     /// Of a job that waits for no other and may start from then on.
     pub(crate) fn queued(not_before: Timestamp, at: Timestamp) -> JobStatus {
         if not_before > at { JobStatus::Delayed } else { JobStatus::Ready }
@@ -45,21 +40,6 @@ impl JobStatus {
 
     pub fn has_ended(self) -> bool {
         self >= JobStatus::Completed
-    }
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            JobStatus::Waiting => "waiting",
-            JobStatus::Delayed => "delayed",
-            JobStatus::Ready => "ready",
-            JobStatus::Offered => "offered",
-            JobStatus::Running => "running",
-            JobStatus::Completed => "completed",
-            JobStatus::Failed => "failed",
-            JobStatus::Cancelled => "cancelled",
-            JobStatus::Skipped => "skipped",
-            JobStatus::DeadLettered => "dead_lettered",
-        }
     }
 
     /// One of the eight that scripts branch on: what waits for time waits, and what was skipped is

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{JobNo, Name, Resources, Token, WorkerId};
+use crate::words;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerSpec {
@@ -55,6 +56,12 @@ pub enum WorkerStatus {
     /// Not heard of for longer than the configured time, or it left.
     Unreachable,
 }
+
+words!(
+    WorkerStatus:
+    Open => "open", Overloaded => "overloaded", Draining => "draining",
+    Unreachable => "unreachable",
+);
 
 /// What a worker says of itself every few seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

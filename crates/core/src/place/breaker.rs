@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::model::Timestamp;
+use crate::words;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Breaker {
@@ -18,11 +19,21 @@ impl Breaker {
         self.open_until.is_none_or(|until| now >= until)
     }
 
-    pub fn name(&self, now: Timestamp) -> &'static str {
+    pub fn state(&self, now: Timestamp) -> BreakerState {
         match self.open_until {
-            None => "closed",
-            Some(until) if now >= until => "half_open",
-            Some(_) => "open",
+            None => BreakerState::Closed,
+            Some(until) if now >= until => BreakerState::HalfOpen,
+            Some(_) => BreakerState::Open,
         }
     }
 }
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BreakerState {
+    Closed,
+    /// The next prediction decides.
+    HalfOpen,
+    Open,
+}
+
+words!(BreakerState: Closed => "closed", HalfOpen => "half_open", Open => "open");

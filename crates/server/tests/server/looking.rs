@@ -158,7 +158,7 @@ async fn workers_and_status_are_seen() -> Result<()> {
     assert_eq!(workers[0].held[0].id, "a");
     let status = fixture.client.status(v1::StatusRequest {}).await?.into_inner();
     assert_eq!((status.workers, status.slots, status.slots_used), (1, 3, 1));
-    assert_eq!(status.role, "alone");
+    assert_eq!(status.role(), v1::SchedulerRole::Alone);
     let offered = status.jobs.iter().find(|count| count.state() == JobState::Offered);
     assert_eq!(offered.map(|count| count.count), Some(1));
     Ok(())

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use bellwether_core::model::Micros;
+use bellwether_core::words;
 
 use super::{Fleet, Outcome, Stage};
 
@@ -20,21 +21,7 @@ pub enum Baseline {
     LeastLoaded,
 }
 
-impl Baseline {
-    pub const ALL: [Baseline; 3] = [Baseline::Fifo, Baseline::RoundRobin, Baseline::LeastLoaded];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Baseline::Fifo => "fifo",
-            Baseline::RoundRobin => "round_robin",
-            Baseline::LeastLoaded => "least_loaded",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Baseline> {
-        Baseline::ALL.into_iter().find(|baseline| baseline.as_str() == text)
-    }
-}
+words!(Baseline: Fifo => "fifo", RoundRobin => "round_robin", LeastLoaded => "least_loaded");
 
 /// One baseline on one fleet, stage after stage.
 #[derive(Debug)]

@@ -7,8 +7,9 @@ use bellwether_core::{Entry, Event};
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 
-use super::event::{Detail, write_event};
+use super::event::write_event;
 use super::job::WrittenJob;
+use super::unit::Moment;
 
 /// Payloads and results that are longer are left out; whoever needs one asks for the job.
 pub const CARRIED_BYTES_MAX: usize = 64 << 10;
@@ -46,7 +47,7 @@ impl Serialize for CloudEvent<'_> {
         if let Some(subject) = self.subject {
             map.serialize_entry("subject", subject)?;
         }
-        map.serialize_entry("time", &Text(time(self.at)))?;
+        map.serialize_entry("time", &Moment(self.at))?;
         map.serialize_entry("data", &self.data)?;
         map.end()
     }
@@ -124,14 +125,14 @@ impl Serialize for Data<'_> {
         let mut map = serializer.serialize_map(None)?;
         let names = match *self {
             Data::Submitted { no, spec, run_id } => {
-                map.serialize_entry("job", &no)?;
+                map.serialize_entry("job", &no.0)?;
                 let job = WrittenJob { spec, carried_max: CARRIED_BYTES_MAX };
                 map.serialize_entry("spec", &job)?;
                 let node = spec.node.as_ref().map_or("", |node| node.as_str());
                 Names { job_id: spec.id.as_str(), run_id, node, worker_id: "" }
             }
             Data::Other { event, names } => {
-                write_event(&mut map, event, Detail::Brief)?;
+                write_event(&mut map, event, CARRIED_BYTES_MAX)?;
                 names
             }
         };
@@ -147,14 +148,9 @@ impl Serialize for Data<'_> {
     }
 }
 
-pub(super) fn time(at: Timestamp) -> impl Display {
-    let micros = i64::try_from(at.0).unwrap_or(i64::MAX);
-    jiff::Timestamp::from_microsecond(micros).unwrap_or(jiff::Timestamp::MAX)
-}
-
 #[cfg(test)]
 mod tests {
-    use bellwether_core::model::Token;
+    use bellwether_core::model::{Config, Micros, Name, Token, WorkerNo};
     use bytes::Bytes;
     use expect_test::{Expect, expect};
 
@@ -191,6 +187,40 @@ mod tests {
                 r#"{"specversion":"1.0","id":"42","source":"urn:bellwether:test","type":"bellwether.breaker_closed","time":"2027-01-31T08:00:00.5Z","data":{}}"#
             ]],
         );
+    }
+
+    #[test]
+    fn events_speak_in_words_and_in_seconds() {
+        let took = Micros(1_500_000);
+        let event = Event::ModelLoaded { worker: WorkerNo(3), model: Name::fixed("llama"), took };
+        check(
+            event,
+            Names { worker_id: "w3", ..Names::default() },
+            expect![[
+                r#"{"specversion":"1.0","id":"42","source":"urn:bellwether:test","type":"bellwether.model_loaded","subject":"w3","time":"2027-01-31T08:00:00.5Z","data":{"model":"llama","took":1.5,"worker":3,"worker_id":"w3"}}"#
+            ]],
+        );
+        let event = Event::BreakerOpened { until: Timestamp(1_801_382_401_000_000) };
+        check(
+            event,
+            Names::default(),
+            expect![[
+                r#"{"specversion":"1.0","id":"42","source":"urn:bellwether:test","type":"bellwether.breaker_opened","time":"2027-01-31T08:00:00.5Z","data":{"until":"2027-01-31T08:00:01Z"}}"#
+            ]],
+        );
+        let config = Box::new(Config::default());
+        let entry = Entry {
+            seq: Seq(1),
+            at: Timestamp(0),
+            parent: None,
+            event: Event::Configured { version: 2, config },
+            moved: Box::default(),
+        };
+        let event = cloud_events("s", &entry, Names::default()).next().unwrap();
+        let data = serde_json::to_value(event.data).unwrap();
+        assert_eq!(data["config"]["strategy"], "predictive");
+        assert_eq!(data["config"]["predictor"], "auto");
+        assert!(data["config"].get("shadow").is_none());
     }
 
     #[test]

@@ -1,11 +1,10 @@
 //! What a worker that speaks only a queue is told: one JSON object a message.
 
-use bellwether_core::model::{Guarantee, Priority, RevokeReason};
+use bellwether_core::model::{Guarantee, Priority, RevokeReason, Timestamp};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::cloud_event::time;
-use super::event::revoke_name;
+use super::unit::{Moment, seconds};
 use crate::{Mirror, v1};
 
 /// Told in this order: a welcome comes before the offers that follow it.
@@ -30,7 +29,7 @@ pub enum Dispatch<'a> {
         idempotency_token: &'a str,
         #[serde(skip_serializing_if = "str::is_empty")]
         load_model: &'a str,
-        offered_at: String,
+        offered_at: Moment,
         /// As in the W3C header of that name; the worker's spans belong below it.
         #[serde(skip_serializing_if = "str::is_empty")]
         trace_parent: &'a str,
@@ -109,9 +108,7 @@ pub fn dispatches(message: &v1::SchedulerMessage) -> Vec<Dispatch<'_>> {
     let grants = message.grants.iter().map(|grant| Dispatch::Grant { attempt: grant.into() });
     let revokes = message.revokes.iter().map(|revoke| Dispatch::Revoke {
         attempt: Attempt { job: revoke.job, token: revoke.token },
-        reason: revoke_name(
-            RevokeReason::from_wire(revoke.reason).unwrap_or(RevokeReason::Unknown),
-        ),
+        reason: RevokeReason::from_wire(revoke.reason).unwrap_or(RevokeReason::Unknown).as_str(),
     });
     let drain = message.drain.then_some(Dispatch::Drain);
     let reconnect = message
@@ -138,7 +135,7 @@ fn offer(offer: &v1::Offer) -> Dispatch<'_> {
         number: offer.number,
         idempotency_token: &offer.idempotency_token,
         load_model: &offer.load_model,
-        offered_at: time(bellwether_core::model::Timestamp(offer.offered_at)).to_string(),
+        offered_at: Moment(Timestamp(offer.offered_at)),
         trace_parent: &offer.trace_parent,
         spec: Spec {
             id: &offer.id,
@@ -153,10 +150,6 @@ fn offer(offer: &v1::Offer) -> Dispatch<'_> {
             tags: &offer.tags,
         },
     }
-}
-
-fn seconds(micros: u64) -> f64 {
-    micros as f64 / 1e6
 }
 
 /// JSON as it was written; other text and bytes as they are shown elsewhere.

@@ -1,15 +1,17 @@
 //! Events as people read them.
 
-use bellwether_core::event::{DeadReason, Reason, Score};
-use bellwether_core::model::{FailureCause, Micros, RevokeReason, Strategy};
-use bellwether_core::{Decision, Event};
+use bellwether_core::Event;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::{Value, json};
 
-use super::cloud_event::CARRIED_BYTES_MAX;
+use super::config::LiveConfig;
+use super::decision::Decision;
 use super::hex;
 use super::job::{carry, job_spec_to_json};
+use super::unit::{Moment, span};
+use super::worker::{Heartbeat, WorkerSpec};
+use crate::worker::worker_spec_to_wire;
 
 /// What the event says; its kind is told by [`Event::name`].
 pub fn event_to_json(event: &Event) -> Value {
@@ -17,88 +19,50 @@ pub fn event_to_json(event: &Event) -> Value {
     impl Serialize for Whole<'_> {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             let mut map = serializer.serialize_map(None)?;
-            write_event(&mut map, self.0, Detail::Everything)?;
+            write_event(&mut map, self.0, usize::MAX)?;
             map.end()
         }
     }
     serde_json::to_value(Whole(event)).expect("it has a JSON form")
 }
 
-/// How much of an event is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Detail {
-    Everything,
-    /// For those who want to know what happens: without long results, and without the workers that
-    /// were not chosen. Who asks why asks for an explanation.
-    Brief,
-}
-
-/// The same, without a tree of values in between for the events that every job has.
+/// The same, without a tree of values in between for the events that every job has. A result that is
+/// longer than `carried_max` is left out.
 pub(super) fn write_event<M: SerializeMap>(
     map: &mut M,
     event: &Event,
-    detail: Detail,
+    carried_max: usize,
 ) -> Result<(), M::Error> {
     match event {
         Event::Assigned { job, worker, hedge, decision } => {
-            map.serialize_entry("job", job)?;
-            map.serialize_entry("worker", worker)?;
+            map.serialize_entry("job", &job.0)?;
+            map.serialize_entry("worker", &worker.0)?;
             map.serialize_entry("hedge", hedge)?;
-            match detail {
-                Detail::Everything => map.serialize_entry("decision", decision),
-                Detail::Brief => map.serialize_entry("decision", &brief(decision)),
-            }
+            map.serialize_entry("decision", &Decision::from(&**decision))
         }
         Event::Started { job, token } | Event::Granted { job, token } => {
-            map.serialize_entry("job", job)?;
-            map.serialize_entry("token", token)
+            map.serialize_entry("job", &job.0)?;
+            map.serialize_entry("token", &token.0)
         }
         Event::Completed { job, token, result, result_hash } => {
-            map.serialize_entry("job", job)?;
-            map.serialize_entry("token", token)?;
-            let carried_max = match detail {
-                Detail::Everything => usize::MAX,
-                Detail::Brief => CARRIED_BYTES_MAX,
-            };
+            map.serialize_entry("job", &job.0)?;
+            map.serialize_entry("token", &token.0)?;
             carry(map, "result", result, carried_max)?;
             map.serialize_entry("result_hash", &hex(result_hash))
         }
         event => {
             let Value::Object(fields) = rarer(event) else { unreachable!("an event is an object") };
-            fields.iter().try_for_each(|(name, value)| map.serialize_entry(name, value))
+            let mut said = fields.iter().filter(|(_, value)| !value.is_null());
+            said.try_for_each(|(name, value)| map.serialize_entry(name, value))
         }
-    }
-}
-
-fn brief(decision: &Decision) -> impl Serialize {
-    #[derive(Serialize)]
-    struct Brief<'a> {
-        strategy: &'a Strategy,
-        fallback: bool,
-        score: Score,
-        predicted_wait: Micros,
-        predicted_duration: Micros,
-        confidence_percent: u8,
-        load_model: bool,
-        reason: &'a Reason,
-    }
-    Brief {
-        strategy: &decision.strategy,
-        fallback: decision.fallback,
-        score: decision.score,
-        predicted_wait: decision.predicted_wait,
-        predicted_duration: decision.predicted_duration,
-        confidence_percent: decision.confidence_percent,
-        load_model: decision.load_model,
-        reason: &decision.reason,
     }
 }
 
 fn rarer(event: &Event) -> Value {
     match event {
         Event::Submitted { run, first, jobs } => json!({
-            "run": run.as_ref().map(|run| &run.id),
-            "first": first,
+            "run": run.as_ref().map(|run| run.id.as_str()),
+            "first": first.0,
             "jobs": jobs.iter().map(|job| job_spec_to_json(job)).collect::<Vec<_>>(),
         }),
         Event::Assigned { .. }
@@ -106,70 +70,56 @@ fn rarer(event: &Event) -> Value {
         | Event::Granted { .. }
         | Event::Completed { .. } => unreachable!("these are written field by field"),
         Event::Progressed { job, token, permille, note } => {
-            json!({ "job": job, "token": token, "permille": permille, "note": note })
+            json!({ "job": job.0, "token": token.0, "permille": permille, "note": note })
         }
         Event::AttemptFailed { job, token, cause, error } => {
-            json!({ "job": job, "token": token, "cause": cause_name(*cause), "error": error })
+            json!({ "job": job.0, "token": token.0, "cause": cause.as_str(), "error": error })
         }
         Event::Revoked { job, token, reason } => {
-            json!({ "job": job, "token": token, "reason": revoke_name(*reason) })
+            json!({ "job": job.0, "token": token.0, "reason": reason.as_str() })
         }
-        Event::Retried { job, not_before } => json!({ "job": job, "not_before": not_before }),
-        Event::Escalated { job, priority, role } => {
-            json!({ "job": job, "priority": priority.as_str(), "role": role })
+        Event::Retried { job, not_before } => {
+            json!({ "job": job.0, "not_before": Moment(*not_before) })
         }
-        Event::DeadLettered { job, reason } => json!({ "job": job, "reason": dead_name(*reason) }),
-        Event::Failed { job, cause } => json!({ "job": job, "cause": cause_name(*cause) }),
-        Event::Skipped { job, because } => json!({ "job": job, "because": because }),
-        Event::Cancelled { job, reason } => json!({ "job": job, "reason": reason }),
-        Event::Reopened { job } | Event::Due { job } => json!({ "job": job }),
-        Event::Pinned { job, worker } => json!({ "job": job, "worker": worker }),
-        Event::WorkerJoined { worker, spec } => json!({ "worker": worker, "spec": spec }),
-        Event::WorkerReported { worker, beat } => json!({ "worker": worker, "beat": beat }),
+        Event::Escalated { job, priority, role } => json!({
+            "job": job.0,
+            "priority": priority.as_str(),
+            "role": role.as_ref().map(|role| role.as_str()),
+        }),
+        Event::DeadLettered { job, reason } => {
+            json!({ "job": job.0, "reason": reason.as_str() })
+        }
+        Event::Failed { job, cause } => json!({ "job": job.0, "cause": cause.as_str() }),
+        Event::Skipped { job, because } => json!({ "job": job.0, "because": because.0 }),
+        Event::Cancelled { job, reason } => json!({ "job": job.0, "reason": reason }),
+        Event::Reopened { job } | Event::Due { job } => json!({ "job": job.0 }),
+        Event::Pinned { job, worker } => json!({ "job": job.0, "worker": worker.0 }),
+        Event::WorkerJoined { worker, spec } => {
+            json!({ "worker": worker.0, "spec": WorkerSpec::from(worker_spec_to_wire(spec)) })
+        }
+        Event::WorkerReported { worker, beat } => {
+            json!({ "worker": worker.0, "beat": Heartbeat::from(beat) })
+        }
         Event::WorkerReturned { worker }
         | Event::WorkerDraining { worker }
         | Event::WorkerUndrained { worker }
         | Event::WorkerLost { worker }
-        | Event::WorkerLeft { worker } => json!({ "worker": worker }),
+        | Event::WorkerLeft { worker } => json!({ "worker": worker.0 }),
         Event::ModelLoaded { worker, model, took } => {
-            json!({ "worker": worker, "model": model, "took_us": took })
+            json!({ "worker": worker.0, "model": model.as_str(), "took": span(*took) })
         }
-        Event::Paused { kind } | Event::Unpaused { kind } => json!({ "type": kind }),
-        Event::Configured { version, config } => json!({ "version": version, "config": config }),
-        Event::PredictorFailed { job, error } => json!({ "job": job, "error": error }),
-        Event::BreakerOpened { until } => json!({ "until": until }),
+        Event::Paused { kind } | Event::Unpaused { kind } => json!({ "type": kind.as_str() }),
+        Event::Configured { version, config } => {
+            json!({ "version": version, "config": LiveConfig::from(&**config) })
+        }
+        Event::PredictorFailed { job, error } => json!({ "job": job.0, "error": error }),
+        Event::BreakerOpened { until } => json!({ "until": Moment(*until) }),
         Event::BreakerClosed => json!({}),
         Event::DriftDetected { kind, error_percent, usual_percent } => json!({
-            "type": kind, "error_percent": error_percent, "usual_percent": usual_percent,
+            "type": kind.as_str(), "error_percent": error_percent, "usual_percent": usual_percent,
         }),
-        Event::Warmed { kind, samples } => json!({ "type": kind, "samples": samples.len() }),
-    }
-}
-
-pub fn cause_name(cause: FailureCause) -> &'static str {
-    match cause {
-        FailureCause::Failed => "failed",
-        FailureCause::TimedOut => "timed_out",
-        FailureCause::Stalled => "stalled",
-        FailureCause::WorkerLost => "worker_lost",
-        FailureCause::Undelivered => "undelivered",
-        FailureCause::Returned => "returned",
-        FailureCause::Permanent => "permanent",
-    }
-}
-
-pub fn revoke_name(reason: RevokeReason) -> &'static str {
-    match reason {
-        RevokeReason::HedgeLost => "hedge_lost",
-        RevokeReason::Cancelled => "cancelled",
-        RevokeReason::GivenUp => "given_up",
-        RevokeReason::Unknown => "unknown",
-    }
-}
-
-pub fn dead_name(reason: DeadReason) -> &'static str {
-    match reason {
-        DeadReason::RetriesUsedUp => "retries_used_up",
-        DeadReason::Poison => "poison",
+        Event::Warmed { kind, samples } => {
+            json!({ "type": kind.as_str(), "samples": samples.len() })
+        }
     }
 }

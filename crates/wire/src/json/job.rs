@@ -39,9 +39,6 @@ pub const FIELDS: [&str; 25] = [
     "trace_parent",
 ];
 
-const GUARANTEES: [Guarantee; 3] =
-    [Guarantee::AtMostOnce, Guarantee::AtLeastOnce, Guarantee::ExactlyOnce];
-
 const PRIORITIES: &str = "it must be low, normal, high or critical (or 25, 50, 75 or 100)";
 
 /// Reads a job. Names and bounds are checked where the job is taken.
@@ -75,24 +72,15 @@ pub(super) fn job_of(fields: Fields<'_>) -> Result<v1::NewJob, Malformed> {
             &mut fields,
             "guarantee",
             "it must be at_most_once, at_least_once or exactly_once",
-            |word| GUARANTEES.into_iter().find(|guarantee| guarantee.as_str() == word),
+            Guarantee::parse,
         )?
         .map_or(0, Mirror::to_wire),
         idempotency_key: text(&mut fields, "idempotency_key")?,
         delay: seconds(&mut fields, "delay")?.unwrap_or(Micros::ZERO).0,
         not_before: moment(&mut fields, "not_before")?.0,
         tags: texts(&mut fields, "tags")?,
-        on_failure: choice(
-            &mut fields,
-            "on_failure",
-            "it must be skip or run",
-            |word| match word {
-                "skip" => Some(OnFailure::Skip),
-                "run" => Some(OnFailure::Run),
-                _ => None,
-            },
-        )?
-        .map_or(0, Mirror::to_wire),
+        on_failure: choice(&mut fields, "on_failure", "it must be skip or run", OnFailure::parse)?
+            .map_or(0, Mirror::to_wire),
         escalation: escalation(&mut fields)?,
         input_bytes: take(&mut fields, "input_bytes", "it must be a whole number of bytes")?,
         trace_parent: text(&mut fields, "trace_parent")?,

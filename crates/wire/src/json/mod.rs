@@ -1,21 +1,36 @@
-//! Jobs as people write them, and events as they read them.
+//! What people write and read: the one JSON form, for REST, the command line, files, queues, events
+//! and webhooks. The OpenAPI document is derived from the same types.
 //!
 //! A job is an object with the fields of [`job::FIELDS`]; a run is an object with `jobs`. Spans are
-//! seconds. An unknown field is an error that names the nearest known one.
+//! seconds, times are as 2027-01-31T08:00:00Z, and what is not known is left out. An unknown field is an error that names the nearest known one.
 
 pub mod cloud_event;
+pub mod code;
+pub mod config;
+pub mod decision;
 pub mod dispatch;
 pub mod event;
-pub mod explain;
+pub mod explanation;
 mod field;
 pub mod job;
+pub mod predictions;
 pub mod run;
+pub mod status;
+pub mod unit;
+pub mod worker;
 pub mod worker_message;
 
 pub use cloud_event::{CloudEvent, EventId, cloud_events};
+pub use code::Code;
+pub use config::LiveConfig;
+pub use decision::{Decision, DecisionPage, ExplainedDecision};
 pub use event::event_to_json;
+pub use explanation::Explanation;
 pub use job::{job_from_json, job_spec_to_json};
+pub use predictions::{Predictions, ShadowReport};
 pub use run::{ReadError, run_from_json, submission_from_json, submissions};
+pub use status::Status;
+pub use worker::{Worker, Workers};
 pub use worker_message::{Said, SaidError, worker_message_from_json};
 
 /// Bytes in hexadecimal.

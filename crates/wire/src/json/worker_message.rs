@@ -7,7 +7,6 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::event::cause_name;
 use super::field::{Fields, choice, seconds, take, text, texts, wrong};
 use crate::malformed::Malformed;
 use crate::{Mirror, v1};
@@ -163,7 +162,7 @@ fn complete(fields: &mut Fields<'_>, message: &mut v1::WorkerMessage) -> Result<
 
 fn fail(fields: &mut Fields<'_>, message: &mut v1::WorkerMessage) -> Result<(), Malformed> {
     let cause = choice(fields, "cause", "it must be failed, permanent or returned", |word| {
-        CAUSES.into_iter().find(|cause| cause_name(*cause) == word)
+        CAUSES.into_iter().find(|cause| cause.as_str() == word)
     })?;
     let fail = v1::Fail {
         cause: cause.unwrap_or(FailureCause::Failed).to_wire(),

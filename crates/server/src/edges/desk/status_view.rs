@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_core::model::{JobNo, WorkerStatus};
-use bellwether_wire::v1;
+use bellwether_wire::{Mirror as _, v1};
 
 use super::job_view::state_to_wire;
 use super::{Desk, Unanswered};
@@ -24,7 +24,7 @@ fn status(view: &View<'_>) -> v1::StatusResponse {
     let filled = u128::from(state.totals().live) * 100 / u128::from(config.jobs_max.max(1));
     v1::StatusResponse {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        role: "alone".to_owned(),
+        role: v1::SchedulerRole::Alone.into(),
         epoch: view.epoch.0,
         position: view.durable.seq.0,
         chain: view.durable.chain.0.to_vec().into(),
@@ -34,9 +34,9 @@ fn status(view: &View<'_>) -> v1::StatusResponse {
         slots: present().map(|(_, worker)| worker.spec.slots).sum(),
         slots_used: present().map(|(_, w)| u32::try_from(w.held.len()).unwrap_or(u32::MAX)).sum(),
         filled_percent: u32::try_from(filled).unwrap_or(u32::MAX),
-        strategy: config.strategy.as_str().to_owned(),
-        predictor: config.predictor.as_str().to_owned(),
-        breaker: state.breaker().name(view.now).to_owned(),
+        strategy: config.strategy.to_wire(),
+        predictor: config.predictor.to_wire(),
+        breaker: state.breaker().state(view.now).to_wire(),
         paused_types: state.paused().iter().map(ToString::to_string).collect(),
         config_version: state.config_version(),
         read_only: view.disk_full,

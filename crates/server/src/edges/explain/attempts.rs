@@ -30,7 +30,7 @@ impl Desk {
             v1::ExplainedAttempt {
                 token: attempt.token,
                 worker: attempt.worker.clone(),
-                state: attempt.state.clone(),
+                state: attempt.state,
                 hedge: attempt.hedge,
                 offered_at: attempt.offered_at,
                 started_at: attempt.started_at,

@@ -57,7 +57,7 @@ fn predictions(view: &View<'_>, kind: Option<&Name>) -> v1::PredictionsResponse 
         .collect();
     v1::PredictionsResponse {
         predictor: state.config().predictor.to_wire(),
-        breaker: state.breaker().name(view.now).to_owned(),
+        breaker: state.breaker().state(view.now).to_wire(),
         types,
         more,
     }

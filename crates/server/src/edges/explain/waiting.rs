@@ -4,6 +4,8 @@ use bellwether_core::model::{Name, WorkerId};
 use bellwether_core::why::{Because, Fleet, Place, Short};
 use bellwether_core::{Lack, State, Why};
 use bellwether_wire::v1;
+use bellwether_wire::v1::WaitReason;
+use bellwether_wire::v1::shortage::What;
 
 use crate::edges::desk::state_to_wire;
 
@@ -16,19 +18,19 @@ pub(super) fn waiting_for(state: &State, why: &Why) -> Option<v1::WaitingFor> {
         Because::Unknown | Because::Placed(_) | Because::Ended { .. } => return None,
         Because::Dependencies(open) => v1::WaitingFor {
             dependencies: open.iter().take(NAMES_MAX).map(|(id, _)| open_job(state, id)).collect(),
-            ..reason("dependencies")
+            ..reason(WaitReason::Dependencies)
         },
         Because::Moment { until, ended_attempts } => v1::WaitingFor {
             until: until.0,
             ended_attempts: *ended_attempts,
-            ..reason(if *ended_attempts == 0 { "delay" } else { "backoff" })
+            ..reason(if *ended_attempts == 0 { WaitReason::Delay } else { WaitReason::Backoff })
         },
         Because::Paused { kind } => {
-            v1::WaitingFor { paused_type: kind.to_string(), ..reason("paused") }
+            v1::WaitingFor { paused_type: kind.to_string(), ..reason(WaitReason::Paused) }
         }
-        Because::NoWorkers => reason("no_workers"),
+        Because::NoWorkers => reason(WaitReason::NoWorkers),
         Because::NoReceiver { receiver } => {
-            v1::WaitingFor { receiver: receiver.to_string(), ..reason("no_receiver") }
+            v1::WaitingFor { receiver: receiver.to_string(), ..reason(WaitReason::NoReceiver) }
         }
         Because::Impossible { nearest, lacks, .. } => v1::WaitingFor {
             nearest: Some(v1::NearestWorker {
@@ -36,22 +38,21 @@ pub(super) fn waiting_for(state: &State, why: &Why) -> Option<v1::WaitingFor> {
                 lacks: lacks.iter().map(shortage_of_kind).collect(),
                 available_at: 0,
             }),
-            ..reason(lacks.first().map_or("no_workers", lack_code))
+            ..reason(lacks.first().map_or(WaitReason::NoWorkers, lack_code))
         },
         Because::Unavailable { draining, overloaded, unreachable } => v1::WaitingFor {
             nearest: unavailable(draining, overloaded, unreachable),
             ..reason(unavailable_code(draining, overloaded, unreachable))
         },
         Because::Busy { nearest, short, room_at, .. } => {
-            let shortage = shortage_of_room(*short);
+            let (because, shortage) = shortage_of_room(*short);
             v1::WaitingFor {
-                reason: shortage.what.clone(),
                 nearest: Some(v1::NearestWorker {
                     worker: nearest.to_string(),
                     lacks: vec![shortage],
                     available_at: room_at.0,
                 }),
-                ..Default::default()
+                ..reason(because)
             }
         }
         Because::Held { free, faster, until } => v1::WaitingFor {
@@ -59,10 +60,10 @@ pub(super) fn waiting_for(state: &State, why: &Why) -> Option<v1::WaitingFor> {
             receiver: faster.to_string(),
             nearest: Some(v1::NearestWorker {
                 worker: free.to_string(),
-                lacks: vec![shortage("slower", "", 0, 0)],
+                lacks: vec![shortage(What::Slower, "", 0, 0)],
                 available_at: 0,
             }),
-            ..reason("held")
+            ..reason(WaitReason::Held)
         },
         Because::Next { worker } => v1::WaitingFor {
             nearest: Some(v1::NearestWorker {
@@ -70,7 +71,7 @@ pub(super) fn waiting_for(state: &State, why: &Why) -> Option<v1::WaitingFor> {
                 lacks: Vec::new(),
                 available_at: why.now.0,
             }),
-            ..reason("next")
+            ..reason(WaitReason::Next)
         },
     };
     if let Some(Fleet { present, able, draining, overloaded, unreachable }) = &why.fleet {
@@ -88,8 +89,8 @@ pub(super) fn waiting_for(state: &State, why: &Why) -> Option<v1::WaitingFor> {
     Some(waiting)
 }
 
-fn reason(code: &str) -> v1::WaitingFor {
-    v1::WaitingFor { reason: code.to_owned(), ..Default::default() }
+fn reason(reason: WaitReason) -> v1::WaitingFor {
+    v1::WaitingFor { reason: reason.into(), ..Default::default() }
 }
 
 fn open_job(state: &State, id: &Name) -> v1::OpenDependency {
@@ -98,52 +99,57 @@ fn open_job(state: &State, id: &Name) -> v1::OpenDependency {
     v1::OpenDependency { id: id.to_string(), state: state as i32 }
 }
 
-fn lack_code(lack: &Lack) -> &'static str {
+fn lack_code(lack: &Lack) -> WaitReason {
     match lack {
-        Lack::Role(_) => "missing_role",
-        Lack::Capability(_) => "missing_capability",
-        Lack::Model(_) => "missing_model",
-        Lack::Cpu { .. } => "cpu_too_small",
-        Lack::Memory { .. } => "memory_too_small",
+        Lack::Role(_) => WaitReason::MissingRole,
+        Lack::Capability(_) => WaitReason::MissingCapability,
+        Lack::Model(_) => WaitReason::MissingModel,
+        Lack::Cpu { .. } => WaitReason::CpuTooSmall,
+        Lack::Memory { .. } => WaitReason::MemoryTooSmall,
     }
 }
 
 fn shortage_of_kind(lack: &Lack) -> v1::Shortage {
     match lack {
-        Lack::Role(role) => shortage("role", role.as_str(), 0, 0),
-        Lack::Capability(capability) => shortage("capability", capability.as_str(), 0, 0),
-        Lack::Model(model) => shortage("model", model.as_str(), 0, 0),
-        Lack::Cpu { wanted, has } => shortage("cpu", "", u64::from(*wanted), u64::from(*has)),
-        Lack::Memory { wanted, has } => shortage("memory", "", *wanted, *has),
+        Lack::Role(role) => shortage(What::Role, role.as_str(), 0, 0),
+        Lack::Capability(capability) => shortage(What::Capability, capability.as_str(), 0, 0),
+        Lack::Model(model) => shortage(What::Model, model.as_str(), 0, 0),
+        Lack::Cpu { wanted, has } => shortage(What::Cpu, "", u64::from(*wanted), u64::from(*has)),
+        Lack::Memory { wanted, has } => shortage(What::Memory, "", *wanted, *has),
     }
 }
 
-fn shortage_of_room(short: Short) -> v1::Shortage {
+fn shortage_of_room(short: Short) -> (WaitReason, v1::Shortage) {
     match short {
-        Short::Slots { .. } => shortage("slots", "", 1, 0),
+        Short::Slots { .. } => (WaitReason::Slots, shortage(What::Slots, "", 1, 0)),
         // The worker may hold so many of others' jobs, and one more must fit.
         Short::Queue { waiting, max } => {
-            shortage("queue", "", u64::from(waiting) + 1, u64::from(max))
+            let wanted = u64::from(waiting) + 1;
+            (WaitReason::Queue, shortage(What::Queue, "", wanted, u64::from(max)))
         }
-        Short::Cpu { wanted, free } => shortage("cpu", "", u64::from(wanted), u64::from(free)),
-        Short::Memory { wanted, free } => shortage("memory", "", wanted, free),
+        Short::Cpu { wanted, free } => {
+            (WaitReason::Cpu, shortage(What::Cpu, "", u64::from(wanted), u64::from(free)))
+        }
+        Short::Memory { wanted, free } => {
+            (WaitReason::Memory, shortage(What::Memory, "", wanted, free))
+        }
     }
 }
 
-fn shortage(what: &str, name: &str, wanted: u64, has: u64) -> v1::Shortage {
-    v1::Shortage { what: what.to_owned(), name: name.to_owned(), wanted, has }
+fn shortage(what: What, name: &str, wanted: u64, has: u64) -> v1::Shortage {
+    v1::Shortage { what: what.into(), name: name.to_owned(), wanted, has }
 }
 
 fn unavailable_code(
     draining: &[WorkerId],
     overloaded: &[WorkerId],
     unreachable: &[WorkerId],
-) -> &'static str {
+) -> WaitReason {
     match (draining.is_empty(), overloaded.is_empty(), unreachable.is_empty()) {
-        (false, true, true) => "draining",
-        (true, false, true) => "overloaded",
-        (true, true, false) => "unreachable",
-        _ => "unavailable",
+        (false, true, true) => WaitReason::Draining,
+        (true, false, true) => WaitReason::Overloaded,
+        (true, true, false) => WaitReason::Unreachable,
+        _ => WaitReason::Unavailable,
     }
 }
 
@@ -153,7 +159,11 @@ fn unavailable(
     overloaded: &[WorkerId],
     unreachable: &[WorkerId],
 ) -> Option<v1::NearestWorker> {
-    let groups = [(overloaded, "overloaded"), (draining, "draining"), (unreachable, "unreachable")];
+    let groups = [
+        (overloaded, What::Overloaded),
+        (draining, What::Draining),
+        (unreachable, What::Unreachable),
+    ];
     let (worker, what) = groups.into_iter().find_map(|(ids, what)| Some((ids.first()?, what)))?;
     let lacks = vec![shortage(what, "", 0, 0)];
     Some(v1::NearestWorker { worker: worker.to_string(), lacks, available_at: 0 })

@@ -7,10 +7,10 @@ use axum::http::header::{ETAG, IF_MATCH};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use bellwether_core::model::Config;
+use bellwether_wire::json::LiveConfig;
 use serde_json::{Map, Value};
 
 use super::read;
-use super::view::LiveConfig;
 use super::{Problem, Rest};
 use crate::edges::desk::Configured;
 

@@ -3,12 +3,12 @@
 use axum::Json;
 use axum::extract::State;
 use bellwether_core::model::Seq;
+use bellwether_wire::json::{DecisionPage, Explanation, Predictions, ShadowReport};
 use bellwether_wire::v1;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::read::{Path, Query};
-use super::view::{DecisionPage, Explanation, Predictions, ShadowReport};
 use super::{Problem, Rest};
 
 /// Explain a job

@@ -2,15 +2,15 @@
 
 use axum::Json;
 use axum::extract::State;
-use bellwether_core::model::Seq;
-use bellwether_wire::v1;
+use bellwether_core::Word as _;
+use bellwether_core::model::{JobStatus, Seq};
+use bellwether_wire::json::code::JobState;
+use bellwether_wire::{Mirror as _, v1};
 use serde::Deserialize;
-use serde::de::IntoDeserializer as _;
-use serde::de::value::Error as WordError;
 use utoipa::{IntoParams, ToSchema};
 
 use super::read::{Path, Query};
-use super::view::{Job, JobPage, JobState, micros_of};
+use super::view::{Job, JobPage};
 use super::{Problem, Rest};
 
 /// Which jobs are wanted: all that is given must hold.
@@ -48,7 +48,7 @@ impl JobFilter {
 
     pub(super) fn to_wire(&self) -> Result<v1::ListJobsRequest, Problem> {
         let words = self.state.iter().flat_map(|words| words.split(','));
-        let states = words.map(|word| Ok(state(word)? as i32));
+        let states = words.map(state);
         let time = |field: &str, given: &Option<String>| {
             given.as_ref().map_or(Ok(0), |text| micros_of(field, text))
         };
@@ -83,9 +83,20 @@ pub(super) fn limit(given: Option<u32>) -> Result<u32, Problem> {
     }
 }
 
-fn state(word: &str) -> Result<v1::JobState, Problem> {
-    let read: Result<JobState, WordError> = JobState::deserialize(word.into_deserializer());
-    read.map(JobState::to_wire).map_err(|why| Problem::malformed(format!("state: {why}")))
+fn state(word: &str) -> Result<i32, Problem> {
+    JobStatus::parse(word).map(JobStatus::to_wire).ok_or_else(|| {
+        let known = JobStatus::WORDS.join(", ");
+        Problem::malformed(format!("state: is {word:?}; it must be one of {known}"))
+    })
+}
+
+fn micros_of(field: &str, text: &str) -> Result<u64, Problem> {
+    let time: Option<jiff::Timestamp> = text.parse().ok();
+    let micros = time.and_then(|time| u64::try_from(time.as_microsecond()).ok());
+    micros.ok_or_else(|| {
+        let wanted = "it must be a time as 2027-01-31T08:00:00Z";
+        Problem::malformed(format!("{field}: is {text:?}; {wanted}"))
+    })
 }
 
 /// List jobs

@@ -4,12 +4,13 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use bellwether_wire::v1::JobState;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::jobs::JobFilter;
 use super::read::{self, Path};
-use super::view::{OperationView, Operations, ended_states, retryable_states};
+use super::view::{OperationView, Operations};
 use super::{Problem, Rest, link};
 use crate::edges::desk::Action;
 
@@ -34,6 +35,11 @@ enum ActionName {
     Retry,
 }
 
+const LIVE: [JobState; 5] =
+    [JobState::Waiting, JobState::Delayed, JobState::Ready, JobState::Offered, JobState::Running];
+/// Those that skipped jobs come back with.
+const RETRYABLE: [JobState; 3] = [JobState::Failed, JobState::Cancelled, JobState::DeadLettered];
+
 /// Cancel or retry many jobs
 ///
 /// Goes on in the background; its progress is at Location.
@@ -55,11 +61,11 @@ pub(super) async fn start(
     }
     let mut wanted = filter.to_wire()?;
     let (action, states) = match action {
-        ActionName::Cancel => (Action::Cancel { reason }, ended_states(false)),
-        ActionName::Retry => (Action::Retry, retryable_states()),
+        ActionName::Cancel => (Action::Cancel { reason }, &LIVE[..]),
+        ActionName::Retry => (Action::Retry, &RETRYABLE[..]),
     };
     if wanted.states.is_empty() {
-        wanted.states = states.into_iter().map(|state| state as i32).collect();
+        wanted.states = states.iter().map(|state| *state as i32).collect();
     }
     let started = rest.operations.start(&rest.desk, action, wanted).map_err(|why| {
         Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_operations", why.to_string())

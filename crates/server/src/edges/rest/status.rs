@@ -2,8 +2,8 @@
 
 use axum::Json;
 use axum::extract::State;
+use bellwether_wire::json::Status;
 
-use super::view::Status;
 use super::{Problem, Rest};
 
 /// How the scheduler is

@@ -3,12 +3,13 @@
 use axum::Json;
 use axum::extract::State;
 use bellwether_core::Command;
+use bellwether_wire::json::{Worker, Workers};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::read::{Path, Query};
 use super::steer::command;
-use super::view::{Done, Worker, Workers};
+use super::view::Done;
 use super::{Problem, Rest};
 use crate::edges::desk::worker_views;
 
@@ -44,7 +45,7 @@ pub(super) async fn list(
 )]
 pub(super) async fn get(State(rest): State<Rest>, Path(id): Path) -> Result<Json<Worker>, Problem> {
     let workers = rest.desk.handle.ask(|view| worker_views(view, true)).await?;
-    let is_wanted = |worker: &Worker| worker.id == id;
+    let is_wanted = |worker: &Worker| worker.spec.id == id;
     let worker = workers.into_iter().map(Worker::from).find(is_wanted);
     worker
         .map(Json)

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use bellwether_core::words;
+
 /// The rights that a token can carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
@@ -19,24 +21,11 @@ pub enum Role {
     Peer,
 }
 
-impl Role {
-    pub const ALL: [Role; 5] =
-        [Role::Submitter, Role::Worker, Role::Operator, Role::Viewer, Role::Peer];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Role::Submitter => "submitter",
-            Role::Worker => "worker",
-            Role::Operator => "operator",
-            Role::Viewer => "viewer",
-            Role::Peer => "peer",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Role> {
-        Role::ALL.into_iter().find(|role| role.as_str() == text)
-    }
-}
+words!(
+    Role:
+    Submitter => "submitter", Worker => "worker", Operator => "operator", Viewer => "viewer",
+    Peer => "peer",
+);
 
 /// Who a token says that one is.
 #[derive(Debug, Clone, PartialEq, Eq)]

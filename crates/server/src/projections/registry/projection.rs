@@ -125,7 +125,7 @@ impl Projection {
                 let attempt = v1::AttemptView {
                     token: seq.0,
                     worker,
-                    state: "offered".to_owned(),
+                    state: v1::AttemptState::Offered.into(),
                     hedge: *hedge,
                     offered_at: at.0,
                     decision: Some(decision_to_wire(decision)),
@@ -151,7 +151,7 @@ impl Projection {
             Event::Completed { job, token, result, result_hash } => {
                 self.change(*job, seq, |row| {
                     row.started(*token, at);
-                    row.attempt_ended(*token, "completed", at);
+                    row.attempt_ended(*token, v1::AttemptState::Completed, at);
                     row.job.result = result.clone();
                     row.job.result_hash = result_hash.to_vec().into();
                 })?;

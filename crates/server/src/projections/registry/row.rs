@@ -67,7 +67,7 @@ impl Row {
             && attempt.started_at == 0
         {
             attempt.started_at = at.0;
-            attempt.state = "running".to_owned();
+            attempt.set_state(v1::AttemptState::Running);
         }
         self.job.set_state(v1::JobState::Running);
         if self.job.started_at == 0 {
@@ -75,11 +75,11 @@ impl Row {
         }
     }
 
-    pub(super) fn attempt_ended(&mut self, token: Token, how: &str, at: Timestamp) {
+    pub(super) fn attempt_ended(&mut self, token: Token, how: v1::AttemptState, at: Timestamp) {
         if let Some(attempt) = self.attempt(token) {
-            attempt.state = how.to_owned();
+            attempt.set_state(how);
             attempt.ended_at = at.0;
-            if attempt.started_at == 0 && how == "completed" {
+            if attempt.started_at == 0 && how == v1::AttemptState::Completed {
                 attempt.started_at = attempt.offered_at;
             }
         }
@@ -92,7 +92,7 @@ impl Row {
         error: &str,
         at: Timestamp,
     ) {
-        self.attempt_ended(token, "failed", at);
+        self.attempt_ended(token, v1::AttemptState::Failed, at);
         if let Some(attempt) = self.attempt(token) {
             attempt.cause = cause.to_wire();
             attempt.error = error.to_owned();
@@ -111,7 +111,7 @@ impl Row {
     }
 
     pub(super) fn attempt_revoked(&mut self, token: Token, reason: RevokeReason, at: Timestamp) {
-        self.attempt_ended(token, "revoked", at);
+        self.attempt_ended(token, v1::AttemptState::Revoked, at);
         if let Some(attempt) = self.attempt(token) {
             attempt.revoked = reason.to_wire();
         }

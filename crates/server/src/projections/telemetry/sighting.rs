@@ -105,35 +105,8 @@ impl OfferEnd<'_> {
     pub(crate) fn cause(&self) -> &'static str {
         match self {
             OfferEnd::Completed { .. } => "",
-            OfferEnd::Failed { cause, .. } => cause_name(*cause),
-            OfferEnd::Revoked { reason } => match reason {
-                RevokeReason::HedgeLost => "hedge_lost",
-                RevokeReason::Cancelled => "cancelled",
-                RevokeReason::GivenUp => "given_up",
-                RevokeReason::Unknown => "unknown",
-            },
+            OfferEnd::Failed { cause, .. } => cause.as_str(),
+            OfferEnd::Revoked { reason } => reason.as_str(),
         }
-    }
-}
-
-pub(crate) const CAUSES: [FailureCause; 7] = [
-    FailureCause::Failed,
-    FailureCause::TimedOut,
-    FailureCause::Stalled,
-    FailureCause::WorkerLost,
-    FailureCause::Undelivered,
-    FailureCause::Returned,
-    FailureCause::Permanent,
-];
-
-pub(crate) fn cause_name(cause: FailureCause) -> &'static str {
-    match cause {
-        FailureCause::Failed => "failed",
-        FailureCause::TimedOut => "timed_out",
-        FailureCause::Stalled => "stalled",
-        FailureCause::WorkerLost => "worker_lost",
-        FailureCause::Undelivered => "undelivered",
-        FailureCause::Returned => "returned",
-        FailureCause::Permanent => "permanent",
     }
 }

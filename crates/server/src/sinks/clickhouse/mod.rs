@@ -8,7 +8,6 @@
 //! Deliberately absent: anything that scheduling waits for.
 
 mod cursor;
-mod names;
 mod outlet;
 mod row;
 mod rows;
@@ -27,7 +26,6 @@ use crate::projections::telemetry::buffer::Buffer;
 use crate::projections::telemetry::outlet::Sending;
 use crate::sinks::metrics::{Metrics, Sink};
 use cursor::Cursor;
-pub(crate) use names::reason_name;
 use outlet::Tables;
 pub(crate) use row::Row;
 pub(crate) use rows::Rows;

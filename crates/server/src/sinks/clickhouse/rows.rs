@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use bellwether_core::Decision;
 use bellwether_core::model::{Name, Seq, Timestamp, WorkerNo};
+use bellwether_wire::decision::reason_kind;
 
 use super::cursor::Cursor;
-use super::names::reason_name;
 use super::row::{Row, Table, Values};
 use crate::projections::telemetry::buffer::Buffer;
 use crate::projections::telemetry::live::{LiveJob, LiveOffer, Workers};
@@ -95,7 +95,7 @@ impl Rows {
             .bool(offer.hedge)
             .text(decision.strategy.as_str())
             .bool(decision.fallback)
-            .text(reason_name(decision.reason))
+            .text(reason_kind(decision.reason).as_str())
             .i64(decision.score.0)
             .u64(decision.predicted_wait.0)
             .u64(decision.predicted_duration.0)

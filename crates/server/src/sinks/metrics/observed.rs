@@ -1,14 +1,14 @@
 //! What durable events add up to, since the process started.
 
 use bellwether_core::Decision;
-use bellwether_core::model::{Name, Seq, Timestamp};
+use bellwether_core::model::{FailureCause, Name, Seq, Timestamp};
 
 use super::histogram::{Histogram, LONG_SPANS, SHARES, SPANS};
 use super::labels::Labelled;
 use super::text::{Kind, Text};
 use super::{TYPES_NAMED_MAX, WORKERS_NAMED_MAX};
 use crate::projections::telemetry::live::{LiveJob, LiveOffer};
-use crate::projections::telemetry::sighting::{CAUSES, JobEnd, OfferEnd, Sighting, cause_name};
+use crate::projections::telemetry::sighting::{JobEnd, OfferEnd, Sighting};
 
 #[derive(Debug)]
 pub(crate) struct Observed {
@@ -18,7 +18,7 @@ pub(crate) struct Observed {
     fallbacks: u64,
     hedges: u64,
     escalations: u64,
-    failures: [u64; CAUSES.len()],
+    failures: [u64; FailureCause::ALL.len()],
     predictor_failures: u64,
     breaker_opened: u64,
     queue: Histogram,
@@ -71,7 +71,7 @@ impl Observed {
             fallbacks: 0,
             hedges: 0,
             escalations: 0,
-            failures: [0; CAUSES.len()],
+            failures: [0; FailureCause::ALL.len()],
             predictor_failures: 0,
             breaker_opened: 0,
             queue: Histogram::new(&SPANS),
@@ -142,8 +142,8 @@ impl Observed {
                 counts.attempt.observe(actual);
             }
             OfferEnd::Failed { cause, .. } => {
-                let place = CAUSES.iter().position(|known| known == cause);
-                self.failures[place.expect("CAUSES lists them all")] += 1;
+                let place = FailureCause::ALL.iter().position(|known| known == cause);
+                self.failures[place.expect("ALL lists them all")] += 1;
             }
             OfferEnd::Revoked { .. } => {}
         }
@@ -214,8 +214,8 @@ impl Observed {
         }
         let help = "Attempts that ended without a result, by cause";
         let family = text.family("bellwether_attempts_failed_total", Kind::Counter, help);
-        for (cause, count) in CAUSES.into_iter().zip(self.failures) {
-            family.sample(&[("cause", cause_name(cause))], count);
+        for (cause, count) in FailureCause::ALL.into_iter().zip(self.failures) {
+            family.sample(&[("cause", cause.as_str())], count);
         }
         for (name, help, value) in [
             ("bellwether_decisions_total", "Jobs offered to workers", self.decisions),

@@ -2,6 +2,7 @@
 
 use bellwether_core::Worker;
 use bellwether_core::model::{Name, WorkerStatus};
+use bellwether_core::place::breaker::BreakerState;
 use bellwether_core::place::shadow::ShadowTotals;
 
 use super::WORKERS_NAMED_MAX;
@@ -18,14 +19,14 @@ pub(super) struct Seen {
     active: u64,
     jobs_max: u64,
     payload_bytes: u64,
-    statuses: [(&'static str, u64); 4],
+    statuses: [(WorkerStatus, u64); WorkerStatus::ALL.len()],
     sessions: u64,
     slots: u64,
     slots_used: u64,
     workers: Vec<WorkerSeen>,
     others: WorkerSeen,
     hedge_allowance: u64,
-    breaker: &'static str,
+    breaker: BreakerState,
     shadow: ShadowTotals,
     accuracy: Vec<(Name, u32, u32)>,
     pub(super) position: u64,
@@ -53,14 +54,14 @@ impl Seen {
             active: 0,
             jobs_max: state.config().jobs_max,
             payload_bytes: totals.payload_bytes,
-            statuses: ["open", "overloaded", "draining", "unreachable"].map(|name| (name, 0)),
+            statuses: WorkerStatus::ALL.map(|status| (status, 0)),
             sessions: view.outbox.connected() as u64,
             slots: 0,
             slots_used: 0,
             workers: Vec::new(),
             others: WorkerSeen { id: OTHER.to_owned(), ..WorkerSeen::default() },
             hedge_allowance: state.hedge_allowance(),
-            breaker: state.breaker().name(view.now),
+            breaker: state.breaker().state(view.now),
             shadow: *state.shadow(),
             accuracy: Vec::new(),
             position: view.durable.seq.0,
@@ -83,14 +84,14 @@ impl Seen {
     }
 
     fn see_worker(&mut self, worker: &Worker) {
-        let place = match worker.status {
-            WorkerStatus::Unreachable => 3,
-            WorkerStatus::Draining => 2,
-            WorkerStatus::Open | WorkerStatus::Overloaded if worker.draining => 2,
-            WorkerStatus::Overloaded => 1,
-            WorkerStatus::Open => 0,
+        let shown = match worker.status {
+            WorkerStatus::Open | WorkerStatus::Overloaded if worker.draining => {
+                WorkerStatus::Draining
+            }
+            status => status,
         };
-        self.statuses[place].1 += 1;
+        let status = self.statuses.iter_mut().find(|(status, _)| *status == shown);
+        status.expect("ALL lists them all").1 += 1;
         if worker.status == WorkerStatus::Unreachable {
             return;
         }
@@ -133,7 +134,7 @@ impl Seen {
     fn write_workers(&self, text: &mut Text) {
         let family = text.family("bellwether_workers", Kind::Gauge, "Workers by their status");
         for (status, count) in self.statuses {
-            family.sample(&[("status", status)], count);
+            family.sample(&[("status", status.as_str())], count);
         }
         text.gauge("bellwether_worker_sessions", "Workers that are connected", self.sessions);
         text.gauge("bellwether_slots", "Slots of reachable workers", self.slots);
@@ -162,8 +163,8 @@ impl Seen {
     fn write_predictions(&self, text: &mut Text) {
         let help = "1 for the state of the breaker in front of the predictor";
         let family = text.family("bellwether_breaker_state", Kind::Gauge, help);
-        for state in ["closed", "half_open", "open"] {
-            family.sample(&[("state", state)], u8::from(state == self.breaker));
+        for state in BreakerState::ALL {
+            family.sample(&[("state", state.as_str())], u8::from(state == self.breaker));
         }
         let help = "Share of predictions within 25% of the actual duration, ever";
         let family = text.family("bellwether_prediction_accuracy_ratio", Kind::Gauge, help);

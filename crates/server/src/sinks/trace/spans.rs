@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use bellwether_core::Decision;
 use bellwether_core::model::Timestamp;
+use bellwether_wire::decision::reason_kind;
 
 use super::context::{JobTrace, Tracing};
 use super::span::{Span, Value};
 use crate::projections::telemetry::buffer::Buffer;
 use crate::projections::telemetry::live::{LiveJob, LiveOffer};
 use crate::projections::telemetry::sighting::{JobEnd, OfferEnd, Sighting};
-use crate::sinks::clickhouse::reason_name;
 
 #[derive(Debug)]
 pub(crate) struct Spans {
@@ -63,7 +63,7 @@ fn decided(trace: &JobTrace, job: &LiveJob, offer: &LiveOffer, decision: &Decisi
     let mut attributes = of_offer(job, offer);
     attributes.extend([
         ("bellwether.strategy", Value::Text(decision.strategy.as_str())),
-        ("bellwether.reason", Value::Text(reason_name(decision.reason))),
+        ("bellwether.reason", Value::Text(reason_kind(decision.reason).as_str())),
         ("bellwether.score", Value::Share(decision.score.0 as f64 / 1e6)),
         ("bellwether.predicted_seconds", seconds(decision.predicted_duration.0)),
         ("bellwether.confidence_percent", Value::Number(i64::from(decision.confidence_percent))),

@@ -48,6 +48,24 @@ async fn a_watcher_goes_on_after_a_restart_without_a_gap_or_a_repeat() -> Result
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_event_tells_a_decision_as_the_job_does() -> Result<()> {
+    let mut fixture = Fixture::start().await?;
+    fixture.submit(vec![job("a")]).await?;
+    let mut worker = fixture.worker("w", 1).await?;
+    let offer = worker.offer().await?;
+    worker.complete(&offer, "{}").await?;
+    fixture.job_is("a", JobState::Completed).await?;
+    let path = "/scheduler/events?from=1&follow=false&kind=task_assigned";
+    let told = Watching::start(&fixture, path, None).await?.rest().await?;
+    let decision = &told[0].data["data"]["decision"];
+    assert_eq!(decision["strategy"], "predictive");
+    assert_eq!(decision["reason"], "only_worker");
+    let shown = fixture.get("/scheduler/jobs/a").await?.json()?;
+    assert_eq!(shown["attempts"][0]["decision"], *decision);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn events_are_cloud_events_of_what_was_asked_for() -> Result<()> {
     let mut fixture = Fixture::start().await?;
     fixture

@@ -1,11 +1,11 @@
 //! What became of a wish.
 
+use bellwether_wire::json::unit::seconds;
 use bellwether_wire::v1;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::super::problem::{Problem, ProblemView};
-use super::seconds;
 
 /// Jobs that were taken. They are durable.
 #[derive(Debug, Serialize, ToSchema)]

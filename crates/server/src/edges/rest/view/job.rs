@@ -1,16 +1,14 @@
 //! A job: what was asked for, and what became of it.
 
-use bellwether_core::model::{FailureCause, Guarantee, Priority};
-use bellwether_wire::json::event::cause_name;
-use bellwether_wire::json::hex;
+use bellwether_core::model::{Guarantee, Priority};
+use bellwether_wire::json::code::{self, AttemptState, Cause, Code, JobState};
 use bellwether_wire::json::job::payload_to_json;
+use bellwether_wire::json::unit::{Moment, moment, seconds, text};
+use bellwether_wire::json::{Decision, hex};
 use bellwether_wire::{Mirror as _, v1};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
-
-use super::decision::Decision;
-use super::{JobState, moment, seconds};
 
 /// A job with what became of it. Lists leave out payload, result and attempts.
 #[derive(Debug, Serialize, ToSchema)]
@@ -18,12 +16,11 @@ pub(in crate::edges::rest) struct Job {
     id: String,
     /// In the order of submission, never reused.
     number: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<JobState>,
     r#type: String,
-    /// low, normal, high or critical.
-    priority: &'static str,
-    /// at_most_once, at_least_once or exactly_once.
-    guarantee: &'static str,
+    priority: code::Priority,
+    guarantee: code::Guarantee,
     #[serde(skip_serializing_if = "Option::is_none")]
     run: Option<String>,
     /// Its name in the run.
@@ -55,16 +52,12 @@ pub(in crate::edges::rest) struct Job {
     #[serde(skip_serializing_if = "Option::is_none")]
     idempotency_key: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = "date-time")]
-    not_before: Option<String>,
-    #[schema(format = "date-time")]
-    submitted_at: Option<String>,
+    not_before: Option<Moment>,
+    submitted_at: Option<Moment>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = "date-time")]
-    started_at: Option<String>,
+    started_at: Option<Moment>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = "date-time")]
-    ended_at: Option<String>,
+    ended_at: Option<Moment>,
     failures: u32,
     /// Workers that died with it.
     crashes: u32,
@@ -99,20 +92,18 @@ struct Attempt {
     /// Its fencing token: the journal position of its assignment.
     token: u64,
     worker: String,
-    /// offered, running, completed, failed or revoked.
-    state: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<AttemptState>,
     /// A second offer, because the first worker was quiet.
     hedge: bool,
-    #[schema(format = "date-time")]
-    offered_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = "date-time")]
-    started_at: Option<String>,
+    offered_at: Option<Moment>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = "date-time")]
-    ended_at: Option<String>,
+    started_at: Option<Moment>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    cause: Option<&'static str>,
+    ended_at: Option<Moment>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<Cause>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -139,7 +130,7 @@ impl From<v1::ListJobsResponse> for JobPage {
 
 impl From<v1::Job> for Job {
     fn from(job: v1::Job) -> Job {
-        let state = JobState::from_wire(job.state());
+        let state = Code::from_wire(job.state);
         let spec = job.spec.unwrap_or_default();
         let wants = spec.requirements.unwrap_or_default();
         let progressed = job.progress_permille > 0 || !job.progress_note.is_empty();
@@ -148,8 +139,8 @@ impl From<v1::Job> for Job {
             number: job.job,
             state,
             r#type: wants.r#type,
-            priority: Priority::from_wire(spec.priority).unwrap_or_default().as_str(),
-            guarantee: Guarantee::from_wire(spec.guarantee).unwrap_or_default().as_str(),
+            priority: Code(Priority::from_wire(spec.priority).unwrap_or_default()),
+            guarantee: Code(Guarantee::from_wire(spec.guarantee).unwrap_or_default()),
             run: text(job.run_id),
             node: text(spec.node),
             payload: bytes(&spec.payload),
@@ -184,11 +175,12 @@ impl From<v1::Job> for Job {
 
 impl From<v1::AttemptView> for Attempt {
     fn from(attempt: v1::AttemptView) -> Attempt {
+        let attempt_state = attempt.state();
         Attempt {
             token: attempt.token,
-            cause: FailureCause::from_wire(attempt.cause).map(cause_name),
+            cause: Code::from_wire(attempt.cause),
             worker: attempt.worker,
-            state: attempt.state,
+            state: Code::known(attempt_state),
             hedge: attempt.hedge,
             offered_at: moment(attempt.offered_at),
             started_at: moment(attempt.started_at),
@@ -197,10 +189,6 @@ impl From<v1::AttemptView> for Attempt {
             decision: attempt.decision.map(Decision::from),
         }
     }
-}
-
-pub(super) fn text(text: String) -> Option<String> {
-    (!text.is_empty()).then_some(text)
 }
 
 fn bytes(bytes: &[u8]) -> Option<Value> {

@@ -1,10 +1,10 @@
 //! One thing done to many jobs: how far it is.
 
+use bellwether_wire::json::unit::{Moment, moment};
 use bellwether_wire::v1;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::moment;
 use crate::edges::desk::{Action, Operation};
 
 /// One thing done to many jobs.
@@ -25,11 +25,10 @@ pub(in crate::edges::rest) struct OperationView {
     refusals: Vec<RefusedJob>,
     /// There were more jobs than one operation reaches; start another one.
     more: bool,
-    #[schema(format = "date-time")]
-    started_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = "date-time")]
-    ended_at: Option<String>,
+    started_at: Option<Moment>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended_at: Option<Moment>,
     /// Why it ended before its time.
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<String>,

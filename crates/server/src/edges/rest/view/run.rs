@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use bellwether_wire::json::code::{Code, JobState};
+use bellwether_wire::json::unit::{Moment, moment};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{Job, JobState, moment};
+use super::Job;
 use crate::edges::desk::RunPage;
 use crate::projections::registry::RunSummary;
 
@@ -13,12 +15,11 @@ use crate::projections::registry::RunSummary;
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::edges::rest) struct Run {
     id: String,
-    #[schema(format = "date-time")]
-    submitted_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    submitted_at: Option<Moment>,
     /// When its last job ended; absent while one has not.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = "date-time")]
-    ended_at: Option<String>,
+    ended_at: Option<Moment>,
     /// How many of its jobs are in which state, as far as history has it.
     states: BTreeMap<JobState, u64>,
     /// How many jobs it has.
@@ -29,7 +30,7 @@ impl From<RunSummary> for Run {
     fn from(run: RunSummary) -> Run {
         let mut states = BTreeMap::new();
         for count in &run.states {
-            if let Some(state) = JobState::from_wire(count.state()) {
+            if let Some(state) = Code::from_wire(count.state) {
                 states.insert(state, count.count);
             }
         }

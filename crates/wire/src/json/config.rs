@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 
 use bellwether_core::model::config::{Config, PredictorKind, Weights};
 use bellwether_core::model::{Micros, Name, Strategy};
-use bellwether_wire::malformed::{Malformed, SPAN_MAX};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::seconds;
+use super::code;
+use super::decision;
+use super::unit::seconds;
+use crate::malformed::{Malformed, SPAN_MAX};
 
 /// Types that may have a duration of their own.
 const TYPES_MAX: usize = 10_000;
@@ -18,33 +20,22 @@ const SHARE: &str = "it must be a share from 0 to 10";
 const STRATEGY: &str = "it must be predictive, least_loaded, round_robin, affinity or random";
 const PREDICTOR: &str = "it must be ema, hierarchical or auto";
 
-/// Weights of the score.
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-struct Shares {
-    #[schema(minimum = 0, maximum = 10)]
-    wait: f64,
-    #[schema(minimum = 0, maximum = 10)]
-    load: f64,
-    #[schema(minimum = 0, maximum = 10)]
-    priority: f64,
-}
-
 macro_rules! live_config {
     (plain: $($plain:ident: $kind:ty),+; spans: $($span:ident),+;) => {
         /// What can be changed while the scheduler runs, with the keys of `scheduler.yaml`. Spans
         /// are seconds.
         #[derive(Debug, Serialize, Deserialize, ToSchema)]
         #[serde(deny_unknown_fields)]
-        pub(in crate::edges::rest) struct LiveConfig {
-            /// predictive, least_loaded, round_robin, affinity or random.
+        pub struct LiveConfig {
+            #[schema(value_type = code::Strategy)]
             strategy: String,
-            /// Decides beside the live strategy without effect; null is none.
-            #[serde(default)]
+            /// Decides beside the live strategy without effect; absent or null is none.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            #[schema(value_type = Option<code::Strategy>)]
             shadow: Option<String>,
-            /// ema, hierarchical or auto.
+            #[schema(value_type = code::Predictor)]
             predictor: String,
-            weights: Shares,
+            weights: decision::Weights,
             /// How full the queue may be, in percent, before more is refused.
             reject_threshold: u32,
             /// For types not seen yet.
@@ -62,7 +53,7 @@ macro_rules! live_config {
                     strategy: config.strategy.as_str().to_owned(),
                     shadow: config.shadow.map(|shadow| shadow.as_str().to_owned()),
                     predictor: config.predictor.as_str().to_owned(),
-                    weights: Shares {
+                    weights: decision::Weights {
                         wait: share(config.weights.wait),
                         load: share(config.weights.load),
                         priority: share(config.weights.priority),
@@ -81,7 +72,7 @@ macro_rules! live_config {
 
         impl LiveConfig {
             /// What no configuration may be is for the scheduler to say.
-            pub(in crate::edges::rest) fn read(self) -> Result<Config, Malformed> {
+            pub fn read(self) -> Result<Config, Malformed> {
                 Ok(Config {
                     strategy: strategy("strategy", &self.strategy)?,
                     shadow: self.shadow.map(|text| strategy("shadow", &text)).transpose()?,

@@ -1,19 +1,19 @@
 //! How good predictions are, and how another policy would have done.
 
-use bellwether_core::model::Strategy;
-use bellwether_core::model::config::PredictorKind;
-use bellwether_wire::{Mirror as _, v1};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::seconds;
+use super::code::{Breaker, Code, Predictor, Strategy};
+use super::unit::seconds;
+use crate::v1;
 
 /// How long jobs are expected to take, and how good such predictions have been.
 #[derive(Debug, Serialize, ToSchema)]
-pub(in crate::edges::rest) struct Predictions {
-    predictor: Option<&'static str>,
-    /// closed, open or half_open.
-    breaker: String,
+pub struct Predictions {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    predictor: Option<Predictor>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    breaker: Option<Breaker>,
     /// By name; at most 1000.
     types: Vec<TypePrediction>,
     /// There are more types.
@@ -53,8 +53,8 @@ struct ClassPrediction {
 impl From<v1::PredictionsResponse> for Predictions {
     fn from(told: v1::PredictionsResponse) -> Predictions {
         Predictions {
-            predictor: PredictorKind::from_wire(told.predictor).map(PredictorKind::as_str),
-            breaker: told.breaker,
+            predictor: Code::from_wire(told.predictor),
+            breaker: Code::from_wire(told.breaker),
             types: told.types.into_iter().map(TypePrediction::from).collect(),
             more: told.more,
         }
@@ -86,11 +86,12 @@ impl From<v1::TypePrediction> for TypePrediction {
 
 /// How another policy would have placed the same jobs. Spans are seconds, gains are shares.
 #[derive(Debug, Serialize, ToSchema)]
-pub(in crate::edges::rest) struct ShadowReport {
-    live: Option<&'static str>,
+pub struct ShadowReport {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    live: Option<Strategy>,
     /// Absent if none is set.
     #[serde(skip_serializing_if = "Option::is_none")]
-    shadow: Option<&'static str>,
+    shadow: Option<Strategy>,
     /// Since the shadow strategy was last changed.
     decisions: u64,
     agreed: u64,
@@ -110,8 +111,8 @@ impl From<v1::ShadowReportResponse> for ShadowReport {
     fn from(told: v1::ShadowReportResponse) -> ShadowReport {
         let share = |permille: i32| f64::from(permille) / 1e3;
         ShadowReport {
-            live: Strategy::from_wire(told.live).map(Strategy::as_str),
-            shadow: Strategy::from_wire(told.shadow).map(Strategy::as_str),
+            live: Code::from_wire(told.live),
+            shadow: Code::from_wire(told.shadow),
             decisions: told.decisions,
             agreed: told.agreed,
             agreement: f64::from(told.agreement_permille) / 1e3,

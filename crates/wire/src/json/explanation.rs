@@ -1,23 +1,24 @@
 //! Why a job is where it is.
 
-use bellwether_core::model::{FailureCause, RevokeReason};
-use bellwether_wire::json::event::{cause_name, revoke_name};
-use bellwether_wire::{Mirror as _, v1};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::decisions::ExplainedDecision;
-use super::job::text;
-use super::{JobState, moment, seconds};
+use super::code::{AttemptState, Cause, Code, JobState, Revoked, WaitReason, What};
+use super::decision::ExplainedDecision;
+use super::unit::{Moment, moment, seconds, text};
+use crate::v1;
 
 /// Why a job is where it is.
 #[derive(Debug, Serialize, ToSchema)]
-pub(in crate::edges::rest) struct Explanation {
+pub struct Explanation {
     id: String,
-    /// 0 if every submission of this id was refused.
-    number: u64,
+    /// Absent if every submission of this id was refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    number: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<JobState>,
-    r#type: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    r#type: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     run: Option<String>,
     /// In a sentence or two.
@@ -31,14 +32,14 @@ pub(in crate::edges::rest) struct Explanation {
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<RefusedSubmission>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = "date-time")]
-    submitted_at: Option<String>,
+    submitted_at: Option<Moment>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = "date-time")]
-    started_at: Option<String>,
+    started_at: Option<Moment>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = "date-time")]
-    ended_at: Option<String>,
+    ended_at: Option<Moment>,
+    /// When this was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    now: Option<Moment>,
     /// Of its last event.
     position: u64,
 }
@@ -46,16 +47,13 @@ pub(in crate::edges::rest) struct Explanation {
 /// What a job waits for.
 #[derive(Debug, Serialize, ToSchema)]
 struct WaitingFor {
-    /// Stable, for programs: dependencies, delay, backoff, paused, no_workers, no_receiver,
-    /// missing_role, missing_capability, missing_model, cpu_too_small, memory_too_small, draining,
-    /// overloaded, unreachable, unavailable, slots, cpu, memory, held or next.
-    reason: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<WaitReason>,
     /// That have not ended, at most 100.
     dependencies: Vec<OpenDependency>,
     /// The end of the delay or backoff, or when the faster worker is expected to be free.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = "date-time")]
-    until: Option<String>,
+    until: Option<Moment>,
     #[serde(skip_serializing_if = "Option::is_none")]
     paused_type: Option<String>,
     /// The one worker that may run it.
@@ -74,15 +72,17 @@ struct WaitingFor {
     ahead: u32,
     /// Those among them that ask for just the same.
     ahead_in_class: u32,
+    /// Attempts that ended without a result.
+    ended_attempts: u32,
     /// As things stand.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = "date-time")]
-    expected_start: Option<String>,
+    expected_start: Option<Moment>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 struct OpenDependency {
     id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<JobState>,
 }
 
@@ -92,70 +92,74 @@ struct NearestWorker {
     worker: String,
     lacks: Vec<Shortage>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = "date-time")]
-    available_at: Option<String>,
+    available_at: Option<Moment>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 struct Shortage {
-    /// role, capability, model, cpu, memory, slots, or what it is: draining, overloaded,
-    /// unreachable, slower.
-    what: String,
+    /// What there is too little of, or what the worker is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    what: Option<What>,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     /// Millicores, bytes or slots.
-    wanted: u64,
-    has: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wanted: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    has: Option<u64>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 struct RefusedSubmission {
-    #[schema(format = "date-time")]
-    at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<Moment>,
     code: String,
     detail: String,
+    /// Seconds after which trying again may help.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after: Option<f64>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 struct ExplainedAttempt {
     token: u64,
     worker: String,
-    /// offered, running, completed, failed or revoked.
-    state: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<AttemptState>,
     hedge: bool,
-    #[schema(format = "date-time")]
-    offered_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = "date-time")]
-    started_at: Option<String>,
+    offered_at: Option<Moment>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = "date-time")]
-    ended_at: Option<String>,
+    started_at: Option<Moment>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended_at: Option<Moment>,
     /// How it ended, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     ending: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    cause: Option<&'static str>,
+    cause: Option<Cause>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    revoked: Option<&'static str>,
+    revoked: Option<Revoked>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<ExplainedDecision>,
     /// Seconds from the offer to the start, as it was.
-    actual_wait: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    actual_wait: Option<f64>,
     /// Seconds from the start to the end, as it was.
-    actual_duration: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    actual_duration: Option<f64>,
 }
 
 impl From<v1::Explanation> for Explanation {
     fn from(told: v1::Explanation) -> Explanation {
-        let state = JobState::from_wire(told.state());
+        let state = Code::from_wire(told.state);
         Explanation {
             id: told.id,
-            number: told.job,
+            number: (told.job > 0).then_some(told.job),
             state,
-            r#type: told.r#type,
+            r#type: text(told.r#type),
             run: text(told.run_id),
             summary: told.summary,
             waiting_for: told.waiting_for.map(WaitingFor::from),
@@ -164,6 +168,7 @@ impl From<v1::Explanation> for Explanation {
             submitted_at: moment(told.submitted_at),
             started_at: moment(told.started_at),
             ended_at: moment(told.ended_at),
+            now: moment(told.now),
             position: told.position,
         }
     }
@@ -172,17 +177,17 @@ impl From<v1::Explanation> for Explanation {
 impl From<v1::WaitingFor> for WaitingFor {
     fn from(told: v1::WaitingFor) -> WaitingFor {
         let dependency = |open: v1::OpenDependency| OpenDependency {
-            state: JobState::from_wire(open.state()),
+            state: Code::from_wire(open.state),
             id: open.id,
         };
         let shortage = |lack: v1::Shortage| Shortage {
-            what: lack.what,
+            what: Code::known(lack.what()),
             name: text(lack.name),
-            wanted: lack.wanted,
-            has: lack.has,
+            wanted: (lack.wanted > 0).then_some(lack.wanted),
+            has: (lack.wanted > 0).then_some(lack.has),
         };
         WaitingFor {
-            reason: told.reason,
+            reason: Code::known(told.reason()),
             dependencies: told.dependencies.into_iter().map(dependency).collect(),
             until: moment(told.until),
             paused_type: text(told.paused_type),
@@ -199,6 +204,7 @@ impl From<v1::WaitingFor> for WaitingFor {
             }),
             ahead: told.ahead,
             ahead_in_class: told.ahead_in_class,
+            ended_attempts: told.ended_attempts,
             expected_start: moment(told.expected_start),
         }
     }
@@ -207,19 +213,23 @@ impl From<v1::WaitingFor> for WaitingFor {
 impl From<v1::RefusedSubmission> for RefusedSubmission {
     fn from(told: v1::RefusedSubmission) -> RefusedSubmission {
         let rejection = told.rejection.unwrap_or_default();
-        let at = moment(told.at);
-        RefusedSubmission { at, code: rejection.code, detail: rejection.message }
+        RefusedSubmission {
+            at: moment(told.at),
+            code: rejection.code,
+            detail: rejection.message,
+            retry_after: (rejection.retry_after > 0).then(|| seconds(rejection.retry_after)),
+        }
     }
 }
 
 impl From<v1::ExplainedAttempt> for ExplainedAttempt {
     fn from(told: v1::ExplainedAttempt) -> ExplainedAttempt {
         ExplainedAttempt {
+            state: Code::known(told.state()),
             token: told.token,
-            cause: FailureCause::from_wire(told.cause).map(cause_name),
-            revoked: RevokeReason::from_wire(told.revoked).map(revoke_name),
+            cause: Code::from_wire(told.cause),
+            revoked: Code::from_wire(told.revoked),
             worker: told.worker,
-            state: told.state,
             hedge: told.hedge,
             offered_at: moment(told.offered_at),
             started_at: moment(told.started_at),
@@ -227,8 +237,9 @@ impl From<v1::ExplainedAttempt> for ExplainedAttempt {
             ending: text(told.ending),
             error: text(told.error),
             decision: told.decision.map(ExplainedDecision::from),
-            actual_wait: seconds(told.actual_wait),
-            actual_duration: seconds(told.actual_duration),
+            actual_wait: (told.started_at > 0).then(|| seconds(told.actual_wait)),
+            actual_duration: (told.started_at > 0 && told.ended_at > 0)
+                .then(|| seconds(told.actual_duration)),
         }
     }
 }

@@ -1,0 +1,58 @@
+//! Times and spans: inside they are microseconds, outside RFC 3339 and seconds. What has not happened
+//! or is not known is left out.
+
+use bellwether_core::model::{Micros, Timestamp};
+use serde::{Serialize, Serializer};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
+use utoipa::{PartialSchema, ToSchema};
+
+/// As 2027-01-31T08:00:00.5Z.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moment(pub Timestamp);
+
+impl std::fmt::Display for Moment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let micros = i64::try_from(self.0.0).unwrap_or(i64::MAX);
+        let time = jiff::Timestamp::from_microsecond(micros).unwrap_or(jiff::Timestamp::MAX);
+        time.fmt(f)
+    }
+}
+
+impl Serialize for Moment {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl PartialSchema for Moment {
+    fn schema() -> RefOr<Schema> {
+        let format = SchemaFormat::KnownFormat(KnownFormat::DateTime);
+        ObjectBuilder::new().schema_type(Type::String).format(Some(format)).into()
+    }
+}
+
+impl ToSchema for Moment {}
+
+/// None if it has not happened.
+pub fn moment(micros: u64) -> Option<Moment> {
+    (micros > 0).then_some(Moment(Timestamp(micros)))
+}
+
+pub fn seconds(micros: u64) -> f64 {
+    micros as f64 / 1e6
+}
+
+pub(super) fn span(span: Micros) -> f64 {
+    seconds(span.0)
+}
+
+/// None for the empty text, which stands for none.
+pub fn text(text: String) -> Option<String> {
+    (!text.is_empty()).then_some(text)
+}
+
+/// Scores are millionths inside.
+pub(super) fn share(millionths: i64) -> f64 {
+    millionths as f64 / 1e6
+}
