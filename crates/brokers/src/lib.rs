@@ -24,6 +24,7 @@ mod zeromq;
 
 use std::sync::Arc;
 
+pub use backoff::Backoff;
 pub use broker::{Answer, Broker};
 pub use channel::{Channel, WorkerName};
 pub use error::BrokerError;

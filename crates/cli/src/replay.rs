@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use bellwether_core::verify::Mismatch;
 use bellwether_core::{Engine, Event};
 use bellwether_journal::{Damage, OpenError};
+use bellwether_wire::json::hex;
 use clap::Args;
 use serde::Serialize;
 
@@ -107,7 +108,7 @@ fn replay(arguments: &Arguments) -> anyhow::Result<Result<Report, Damage>> {
         }
     }
     drop(progress);
-    let state_hash = engine.state_hash().iter().map(|byte| format!("{byte:02x}")).collect();
+    let state_hash = hex(&engine.state_hash());
     Ok(Ok(Report {
         events,
         decisions,

@@ -9,11 +9,10 @@ use async_nats::{ConnectErrorKind, ConnectOptions, Event};
 use tokio::sync::{Mutex, MutexGuard, watch};
 
 use super::{Names, stream};
+use crate::backoff::Backoff;
 use crate::channel::Channel;
 use crate::error::{BrokerError, TRUST, is_distrust};
 use crate::settings::NatsSettings;
-
-const RECONNECT_PAUSE_MAX: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(super) struct Server {
@@ -119,8 +118,8 @@ impl Server {
                 std::future::ready(())
             })
             .reconnect_delay_callback(|attempts| {
-                let factor = 1_u32 << attempts.min(7);
-                (Duration::from_millis(20) * factor).min(RECONNECT_PAUSE_MAX)
+                let failures = u32::try_from(attempts).unwrap_or(u32::MAX);
+                Backoff::default().after(failures.saturating_add(1))
             });
         if let Some(credentials) = &self.settings.credentials {
             let password = credentials.password.clone();

@@ -48,7 +48,7 @@ struct Reading {
 impl Fetch {
     /// Reads until nobody wants to receive any more.
     pub(super) async fn run(self, inlet: Inlet) {
-        let mut backoff = Backoff::new();
+        let mut backoff = Backoff::default();
         // The position in the log of events, where the server does not keep it for us.
         let mut events_after = 0;
         loop {

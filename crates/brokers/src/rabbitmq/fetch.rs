@@ -31,7 +31,7 @@ pub(super) struct Fetch {
 impl Fetch {
     /// Reads until nobody wants to receive any more.
     pub(super) async fn run(self, inlet: Inlet) {
-        let mut backoff = Backoff::new();
+        let mut backoff = Backoff::default();
         // The position in the log of events, where the server does not keep it for us.
         let mut events_from = None;
         loop {

@@ -15,7 +15,7 @@ use crate::message::{Delivery, MessageId, Receipt, Token};
 /// Reads a stream from its start, until nobody wants to receive any more.
 pub(super) async fn follow(names: &Names, server: &Server, channel: &Channel, inlet: Inlet) {
     let mut after = "0-0".to_owned();
-    let mut backoff = Backoff::new();
+    let mut backoff = Backoff::default();
     while let Err(error) = follow_once(names, server, channel, &inlet, &mut after).await {
         if !pause_after(error, channel, &inlet, &mut backoff).await {
             return;
@@ -53,7 +53,7 @@ async fn follow_once(
 
 /// Listens to what is published, until nobody wants to receive any more.
 pub(super) async fn subscribe(names: &Names, server: &Server, channel: &Channel, inlet: Inlet) {
-    let mut backoff = Backoff::new();
+    let mut backoff = Backoff::default();
     while let Err(error) = subscribe_once(names, server, channel, &inlet).await {
         if !pause_after(error, channel, &inlet, &mut backoff).await {
             return;

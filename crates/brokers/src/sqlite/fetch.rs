@@ -35,7 +35,7 @@ struct Position {
 impl Fetch {
     /// Reads until nobody wants to receive any more.
     pub(super) async fn run(self, inlet: Inlet) {
-        let mut backoff = Backoff::new();
+        let mut backoff = Backoff::default();
         loop {
             let Err(error) = self.read(&inlet, &mut backoff).await else { return };
             if !pause_after(error, &self.channel, &inlet, &mut backoff).await {

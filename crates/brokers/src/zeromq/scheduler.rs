@@ -114,7 +114,7 @@ impl Sockets {
 
     /// Reads a channel until nobody wants to receive any more.
     pub(super) async fn fetch(self: Arc<Self>, channel: Channel, inlet: Inlet) {
-        let mut backoff = Backoff::new();
+        let mut backoff = Backoff::default();
         loop {
             let Err(error) = self.read(&channel, &inlet).await else { return };
             if !pause_after(error, &channel, &inlet, &mut backoff).await {

@@ -76,11 +76,9 @@ fn bytes_of<const N: usize>(hex: &str) -> Result<[u8; N], NotATraceParent> {
 
 impl fmt::Display for TraceParent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("00-")?;
-        self.trace_id.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
-        f.write_str("-")?;
-        self.span_id.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
-        write!(f, "-{:02x}", self.flags)
+        let trace_id = u128::from_be_bytes(self.trace_id);
+        let span_id = u64::from_be_bytes(self.span_id);
+        write!(f, "00-{trace_id:032x}-{span_id:016x}-{:02x}", self.flags)
     }
 }
 

@@ -1,7 +1,6 @@
 //! What a server is told when it starts: a file, then the environment, then flags.
 
 mod file;
-mod nearest;
 mod queue;
 mod secret;
 mod settings;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use bellwether_core::model::config::PredictorKind;
 use bellwether_core::model::{Micros, Name, Priority, Strategy};
+use bellwether_wire::json::nearest;
 
-use super::nearest::nearest;
 use super::queue::{self, Environment, QueueDraft};
 use super::secret::Keeper;
 use super::value::{Parsed, bytes, number, share, span, switch};

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use bellwether_wire::json::nearest;
+
 use super::secret::Keeper;
 use super::value::{Parsed, number, switch};
 use super::{LoadError, Secret};
@@ -96,7 +98,7 @@ pub(super) fn set(
             given: value.to_owned(),
             wanted,
         }),
-        None => Err(unknown(super::nearest::nearest(field, KEYS).map(|(key, _)| key))),
+        None => Err(unknown(nearest(field, KEYS).map(|(key, _)| key))),
     }
 }
 

@@ -9,6 +9,7 @@ use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::nearest::nearest;
 use crate::malformed::{Malformed, Problem, SPAN_MAX};
 
 /// Longest piece of a wrong value that is shown.
@@ -29,7 +30,7 @@ impl<'a> Fields<'a> {
     /// Refuses fields that are not known.
     pub(super) fn only(mut self, known: &[&str]) -> Result<Self, Malformed> {
         if let Some((unknown, _)) = self.0.iter().find(|(name, _)| !known.contains(&&**name)) {
-            let nearest = nearest(unknown, known).map(str::to_owned);
+            let nearest = nearest(unknown, known.iter().copied()).map(|(name, _)| name.to_owned());
             return Err(Malformed::new(unknown.to_string(), Problem::Unknown { nearest }));
         }
         // Null says nothing, as leaving a field out does; only a payload may be null.
@@ -144,31 +145,4 @@ pub(super) fn wrong(name: &str, raw: &RawValue, wanted: &'static str) -> Malform
         given.push_str("...");
     }
     Malformed::not_allowed(name, given, wanted)
-}
-
-/// The known name that a mistyped one was most likely meant to be.
-fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    let (distance, nearest) =
-        known.iter().map(|candidate| (distance(name, candidate), *candidate)).min()?;
-    (distance <= 1 + nearest.len() / 3).then_some(nearest)
-}
-
-/// Letters to insert, delete, replace or swap to get from one word to the other.
-fn distance(from: &str, to: &str) -> usize {
-    let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
-    let mut rows = vec![vec![0; to.len() + 1]; from.len() + 1];
-    for i in 0..=from.len() {
-        for j in 0..=to.len() {
-            rows[i][j] = if i == 0 || j == 0 {
-                i + j
-            } else {
-                let replaced = rows[i - 1][j - 1] + usize::from(from[i - 1] != to[j - 1]);
-                let swapped =
-                    i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1];
-                let swapped = if swapped { rows[i - 2][j - 2] + 1 } else { usize::MAX };
-                replaced.min(swapped).min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1)
-            };
-        }
-    }
-    rows[from.len()][to.len()]
 }

@@ -1,10 +1,10 @@
 //! Tokens: long random secrets, of which only hashes are kept.
 
 use std::collections::HashMap;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use bellwether_core::words;
+use bellwether_wire::json::hex;
 
 /// The rights that a token can carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -95,9 +95,8 @@ fn hash(token: &str) -> [u8; 32] {
 /// A new token, and the line that lets it in.
 pub fn issue(name: &str, roles: &[Role]) -> std::io::Result<(String, String)> {
     let mut secret = [0; 32];
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut secret)?;
-    let digits: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
-    let token = format!("bellwether-{digits}");
+    getrandom::fill(&mut secret)?;
+    let token = format!("bellwether-{}", hex(&secret));
     let roles: Vec<_> = roles.iter().map(|role| role.as_str()).collect();
     let hash = blake3::hash(token.as_bytes()).to_hex();
     let line = format!("{name} {} {hash}", roles.join(","));

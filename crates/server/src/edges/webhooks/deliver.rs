@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use bellwether_brokers::Backoff;
 use bellwether_core::model::Seq;
 use bellwether_journal::ReadError;
 use bellwether_wire::json::cloud_events;
@@ -99,7 +100,7 @@ impl Delivery {
 
     /// Until it is taken, or has been tried often enough.
     async fn send(&mut self, message: &Message<'_>) -> Result<(), Stopped> {
-        let mut pause = PAUSE_MIN;
+        let mut backoff = Backoff::new(PAUSE_MIN, PAUSE_MAX);
         for attempt in 1..=self.hook.attempts_max {
             let posted = tokio::select! {
                 posted = self.poster.post(message) => posted,
@@ -113,8 +114,7 @@ impl Delivery {
             let (url, id) = (&self.hook.url, message.id);
             tracing::warn!(%why, url, id, attempt, "a webhook did not take an event");
             if attempt < self.hook.attempts_max {
-                self.rest(pause).await?;
-                pause = (pause * 2).min(PAUSE_MAX);
+                self.rest(backoff.failed()).await?;
             }
         }
         self.dropped(1);

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use bellwether_brokers::Backoff;
+
 use super::buffer::Buffer;
 
 /// How long one batch may take.
@@ -76,7 +78,7 @@ impl<T: Send + 'static> Sending<T> {
 }
 
 async fn run<O: Outlet>(mut outlet: O, buffer: &Buffer<O::Item>, interval: Duration) {
-    let mut pause = PAUSE_MIN;
+    let mut backoff = Backoff::new(PAUSE_MIN, PAUSE_MAX);
     let mut tried = false;
     loop {
         buffer.ripen(interval).await;
@@ -94,13 +96,14 @@ async fn run<O: Outlet>(mut outlet: O, buffer: &Buffer<O::Item>, interval: Durat
         let counts = buffer.counts();
         match delivered.unwrap_or_else(|_| Err(late())) {
             Ok(()) => {
-                (pause, tried) = (PAUSE_MIN, true);
+                backoff.succeeded();
+                tried = true;
                 counts.written.fetch_add(batch.len() as u64, Ordering::Relaxed);
                 outlet.delivered(&batch);
             }
             Err(error) => {
                 counts.failures.fetch_add(1, Ordering::Relaxed);
-                let (sink, count) = (O::NAME, batch.len());
+                let (sink, count, pause) = (O::NAME, batch.len(), backoff.failed());
                 tracing::warn!(sink, %error, count, ?pause, "a batch was not taken");
                 match error {
                     Undelivered::Later(_) if !closed => buffer.put_back(batch),
@@ -112,7 +115,6 @@ async fn run<O: Outlet>(mut outlet: O, buffer: &Buffer<O::Item>, interval: Durat
                     return;
                 }
                 buffer.rest(pause).await;
-                pause = (pause * 2).min(PAUSE_MAX);
             }
         }
     }
