@@ -15,9 +15,11 @@ struct DebianPackage {
     program: &'static str,
 }
 
-const DEBIAN_PACKAGES: [DebianPackage; 7] = [
+const DEBIAN_PACKAGES: [DebianPackage; 8] = [
     // Runs the commands of the documentation.
     DebianPackage { package: "curl", program: "curl" },
+    // Mounts the small disks that fill up.
+    DebianPackage { package: "mount", program: "mount" },
     // Kills the server at a chosen system call.
     DebianPackage { package: "strace", program: "strace" },
     // The queues that jobs are read from.

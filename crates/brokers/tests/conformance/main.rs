@@ -12,6 +12,7 @@ mod stage;
 use anyhow::Result;
 
 use bed::Bed;
+use checks::Check;
 use stage::Stage;
 
 /// Runs every check against one backend, and prints the list. `BELLWETHER_CHECK` names one to run
@@ -21,18 +22,7 @@ async fn conforms(bed: impl Bed + 'static) -> Result<()> {
     let mut stage = Stage::new(Box::new(bed));
     let mut broken = Vec::new();
     let only = std::env::var("BELLWETHER_CHECK").ok();
-    if let Some(only) = &only {
-        let known: Vec<&str> = checks::ALL.iter().map(|(check, _)| *check).collect();
-        anyhow::ensure!(
-            known.contains(&only.as_str()),
-            "BELLWETHER_CHECK={only} is none of the checks, which are: {}",
-            known.join(", ")
-        );
-    }
-    for (check, run) in checks::ALL {
-        if only.as_ref().is_some_and(|only| only != check) {
-            continue;
-        }
+    for (check, run) in chosen(only.as_deref())? {
         let began = std::time::Instant::now();
         let verdict = match run(&mut stage).await {
             Ok(outcome) => format!("ok      {check}{outcome}"),
@@ -45,6 +35,24 @@ async fn conforms(bed: impl Bed + 'static) -> Result<()> {
     }
     anyhow::ensure!(broken.is_empty(), "{name} breaks {broken:?}");
     Ok(())
+}
+
+/// All checks, or the one of this name.
+fn chosen(only: Option<&str>) -> Result<Vec<&'static (&'static str, Check)>> {
+    let all = checks::ALL.iter();
+    let chosen: Vec<_> = all.filter(|(check, _)| only.is_none_or(|only| only == *check)).collect();
+    let known = checks::ALL.iter().map(|(check, _)| *check).collect::<Vec<_>>().join(", ");
+    let only = only.unwrap_or_default();
+    anyhow::ensure!(!chosen.is_empty(), "BELLWETHER_CHECK={only} is none of the checks: {known}");
+    Ok(chosen)
+}
+
+#[test]
+fn a_mistyped_check_is_an_error_that_names_those_there_are() {
+    let error = chosen(Some("replies_arive")).err().expect("there is no such check").to_string();
+    assert!(error.contains("replies_arive is none of the checks"), "{error}");
+    assert!(error.contains("replies_arrive"), "{error}");
+    assert_eq!(chosen(Some("replies_arrive")).expect("there is").len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::lanes;
 use crate::load::Load;
@@ -140,16 +140,21 @@ async fn killed_at(journal: &str, point: Point) -> Result<Trial> {
 
 /// `BELLWETHER_POINT="History pwrite64 23"` tries that one again and again.
 fn choose(all: &[Point], most: usize) -> Result<Vec<Point>> {
-    if let Ok(wanted) = std::env::var("BELLWETHER_POINT") {
-        let named = |point: &&Point| point.to_string() == wanted;
-        let Some(found) = all.iter().find(named) else {
-            bail!("BELLWETHER_POINT={wanted} is none of the points, which are: {}", listed(all));
-        };
-        return Ok(vec![found.clone(); AGAIN]);
+    match std::env::var("BELLWETHER_POINT") {
+        Ok(wanted) => Ok(vec![named(all, &wanted)?; AGAIN]),
+        Err(_) => {
+            let stride = stride(all.len(), most);
+            let first = usize::try_from(seed() % stride as u64).unwrap_or(0);
+            Ok(all.iter().skip(first).step_by(stride).cloned().collect())
+        }
     }
-    let stride = stride(all.len(), most);
-    let first = usize::try_from(seed() % stride as u64).unwrap_or(0);
-    Ok(all.iter().skip(first).step_by(stride).cloned().collect())
+}
+
+fn named(all: &[Point], wanted: &str) -> Result<Point> {
+    let found = all.iter().find(|point| point.to_string() == wanted);
+    found.cloned().with_context(|| {
+        format!("BELLWETHER_POINT={wanted} is none of the points, which are: {}", listed(all))
+    })
 }
 
 /// A line for each place and call: their numbers begin at 1.
@@ -247,4 +252,15 @@ pub(crate) fn trim(data_dir: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[test]
+fn a_mistyped_point_is_an_error_that_names_those_there_are() {
+    let point = |call: &str, number| Point::outside(call, number);
+    let all = [point("sendto", 1), point("sendto", 2), point("write", 1)];
+    assert_eq!(named(&all, "Outside sendto 2").expect("there is"), all[1]);
+    let error = named(&all, "Outside sendto 3").expect_err("there is none").to_string();
+    assert!(error.contains("Outside sendto 3 is none of the points"), "{error}");
+    assert!(error.contains("Outside sendto 2 and below"), "{error}");
+    assert!(error.contains("Outside write 1 and below"), "{error}");
 }

@@ -4,7 +4,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// `BELLWETHER_SEED` repeats a run, as far as a run of real processes can be repeated.
 pub(crate) fn seed() -> u64 {
-    let given = std::env::var("BELLWETHER_SEED").ok().and_then(|text| text.parse().ok());
+    let given = std::env::var("BELLWETHER_SEED").ok();
+    let given = given.map(|text| text.parse().expect("BELLWETHER_SEED is a whole number"));
     let seed = given.unwrap_or_else(|| {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         u64::from(now.subsec_nanos())

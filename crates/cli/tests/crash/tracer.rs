@@ -45,6 +45,10 @@ impl std::fmt::Display for Point {
 }
 
 impl Point {
+    pub(crate) fn outside(call: &str, number: usize) -> Point {
+        Point { place: Place::Outside, call: call.to_owned(), number, files: Vec::new() }
+    }
+
     fn arguments(&self, data_dir: &Path) -> Vec<String> {
         let Point { call, number, .. } = self;
         let mut words = vec![

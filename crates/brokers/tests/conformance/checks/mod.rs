@@ -32,7 +32,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-type Check = for<'a> fn(&'a mut Stage) -> BoxFuture<'a, Result<Outcome>>;
+pub(crate) type Check = for<'a> fn(&'a mut Stage) -> BoxFuture<'a, Result<Outcome>>;
 
 macro_rules! checks {
     ($($module:ident::$check:ident,)*) => {
