@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use bellwether_core::verify::Mismatch;
 use bellwether_core::{Engine, Event};
-use bellwether_journal::{Damage, OpenError};
+use bellwether_journal::{Damage, OpenError, state};
 use bellwether_wire::json::hex;
 use clap::Args;
 use serde::Serialize;
@@ -108,7 +108,7 @@ fn replay(arguments: &Arguments) -> anyhow::Result<Result<Report, Damage>> {
         }
     }
     drop(progress);
-    let state_hash = hex(&engine.state_hash());
+    let state_hash = hex(&state::hash(engine.state()));
     Ok(Ok(Report {
         events,
         decisions,
