@@ -33,7 +33,11 @@ fn retry(mut status: Status, after: Option<Micros>) -> Status {
 /// Clients treat an unavailable scheduler without a code like a broken connection, and come back.
 pub(super) fn unavailable(why: Unavailable) -> Status {
     let status = match why {
-        Unavailable::ShuttingDown | Unavailable::Rebuilt => Status::unavailable(why.to_string()),
+        Unavailable::ShuttingDown
+        | Unavailable::Rebuilt
+        | Unavailable::Unknown
+        | Unavailable::Deposed
+        | Unavailable::Following => Status::unavailable(why.to_string()),
         Unavailable::DiskFull => refused(Code::Unavailable, why.code(), why.to_string()),
         Unavailable::Busy => refused(Code::ResourceExhausted, why.code(), why.to_string()),
     };

@@ -177,9 +177,12 @@ impl From<Unavailable> for Problem {
     fn from(why: Unavailable) -> Problem {
         let status = match why {
             Unavailable::Busy => StatusCode::TOO_MANY_REQUESTS,
-            Unavailable::DiskFull | Unavailable::ShuttingDown | Unavailable::Rebuilt => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
+            Unavailable::DiskFull
+            | Unavailable::ShuttingDown
+            | Unavailable::Rebuilt
+            | Unavailable::Unknown
+            | Unavailable::Deposed
+            | Unavailable::Following => StatusCode::SERVICE_UNAVAILABLE,
         };
         Problem::new(status, why.code(), why.to_string()).after(Some(why.retry_after()))
     }

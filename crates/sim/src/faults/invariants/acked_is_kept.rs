@@ -31,7 +31,7 @@ impl Invariant for AckedIsKept {
                 }
                 for (number, job) in jobs.iter().zip(&submission.jobs) {
                     let kept = view.ledger.job(*number);
-                    let named = kept.is_some_and(|kept| *known || kept.spec.id == job.id);
+                    let named = kept.is_some_and(|kept| known.is_some() || kept.spec.id == job.id);
                     if !named {
                         return Err(format!("{} acknowledged as {number}, not kept", job.id));
                     }
