@@ -99,10 +99,11 @@ pub enum Report {
 /// What a command achieved. To be told to the asker once its events are durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// In the order of the submission. `known` if the idempotency key had been seen: nothing new.
+    /// In the order of the submission. `known` are their ids if the idempotency keys had been seen:
+    /// nothing new.
     Submitted {
         jobs: Vec<JobNo>,
-        known: bool,
+        known: Option<Vec<JobId>>,
         throttle: Option<Throttle>,
     },
     /// The worker's number, and the attempts that it must drop.

@@ -1,29 +1,37 @@
 //! Known bugs, to be switched on one at a time: the simulator must catch each.
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Defect {
-    /// Reports with a stale token are taken for the present attempt.
-    SkipFence,
-    /// One dependency of a job is not waited for.
-    ForgetDependency,
-    /// The choice depends on something that is not state.
-    UnstableOrder,
-    HedgeAtMostOnce,
-    /// A second claim is granted too.
-    SecondGrant,
-    IgnoreHedgeBudget,
-    /// A cancelled job goes on if it has been placed.
-    KeepCancelledRunning,
-    /// Some retried jobs never come back.
-    LoseRetry,
-    /// Jobs that kill workers are retried for ever.
-    CountNoCrashes,
-    /// More jobs are sent to a worker than it has room for.
-    OverfillWorker,
-    ForgetIdempotencyKey,
-    /// A late result revives a job that has ended.
-    ReopenOnLateResult,
-    /// A restored snapshot has no timers.
-    SnapshotForgetsTimers,
-    IgnoreBackpressure,
+crate::listed! {
+    /// A known bug of the engine.
+    pub enum Defect {
+        /// Reports with a stale token are taken for the present attempt.
+        SkipFence,
+        /// One dependency of a job is not waited for.
+        ForgetDependency,
+        /// The choice depends on something that is not state.
+        UnstableOrder,
+        HedgeAtMostOnce,
+        /// A second claim is granted too.
+        SecondGrant,
+        IgnoreHedgeBudget,
+        /// A cancelled job goes on if it has been placed.
+        KeepCancelledRunning,
+        /// Some retried jobs never come back.
+        LoseRetry,
+        /// Jobs that kill workers are retried for ever.
+        CountNoCrashes,
+        /// More jobs are sent to a worker than it has room for.
+        OverfillWorker,
+        ForgetIdempotencyKey,
+        /// A late result revives a job that has ended.
+        ReopenOnLateResult,
+        /// A restored snapshot has no timers.
+        SnapshotForgetsTimers,
+        IgnoreBackpressure,
+        /// A worker that comes back is taken for a new one.
+        ForgetReturningWorker,
+        /// Jobs are placed only now and then.
+        LeaveWorkersIdle,
+        /// A clock that goes back takes the time with it.
+        FollowClockBack,
+    }
 }

@@ -119,6 +119,10 @@ impl Engine {
     /// until they are durable. Time never goes back: an earlier `now` counts as the last one.
     pub fn handle(&mut self, now: Timestamp, command: Command) -> Handled {
         self.state.now = self.state.now.max(now);
+        #[cfg(feature = "defects")]
+        if self.has(crate::defect::Defect::FollowClockBack) {
+            self.state.now = now;
+        }
         if std::mem::take(&mut self.fresh) {
             self.start_terms();
         }
@@ -179,6 +183,10 @@ impl Engine {
     fn place_jobs(&mut self) {
         let due = self.state.index.look_again_at.is_some_and(|at| at <= self.state.now);
         if !self.state.index.dirty && !due {
+            return;
+        }
+        #[cfg(feature = "defects")]
+        if self.has(crate::defect::Defect::LeaveWorkersIdle) && self.state.seq.0 % 2 == 1 {
             return;
         }
         let mut fallback_for = None;

@@ -17,6 +17,7 @@ pub mod engine;
 pub mod event;
 mod index;
 pub mod life;
+mod listed;
 pub mod model;
 pub mod place;
 pub mod rejection;

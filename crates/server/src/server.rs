@@ -32,7 +32,7 @@ use crate::edges::webhooks::{Webhooks, WebhooksError};
 use crate::edges::{listener, rest};
 use crate::event_loop::clock;
 use crate::event_loop::space::SpaceProbe;
-use crate::event_loop::{Handle, Loop, Parts, RecoverError, recover};
+use crate::event_loop::{Handle, Loop, Parts, RecoverError, SettingsError, SettingsFile, recover};
 use crate::identity::{Identity, IdentityError};
 use crate::priority::Aside;
 use crate::projections::history::History;
@@ -77,6 +77,8 @@ pub enum StartError {
     Registry(#[from] RegistryError),
     #[error(transparent)]
     Identity(#[from] IdentityError),
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
     #[error(transparent)]
     Queues(#[from] QueuesError),
     #[error(transparent)]
@@ -292,6 +294,7 @@ fn start_loop(
         journal,
         engine,
         config: config.scheduling.clone(),
+        settings: SettingsFile::open(&config.data_dir)?,
         snapshot_every: config.snapshot_every,
         inbox,
         sender,

@@ -10,7 +10,7 @@ struct Arrows {
     tests: &'static [&'static str],
 }
 
-const ARROWS: [Arrows; 11] = [
+const ARROWS: [Arrows; 12] = [
     Arrows { from: "bellwether-core", to: &[], tests: &["bellwether-journal"] },
     Arrows { from: "bellwether-wire", to: &["bellwether-core"], tests: &[] },
     Arrows {
@@ -18,17 +18,24 @@ const ARROWS: [Arrows; 11] = [
         to: &["bellwether-core", "bellwether-wire"],
         tests: &["bellwether-testbed"],
     },
+    Arrows { from: "bellwether-host", to: &["bellwether-core", "bellwether-journal"], tests: &[] },
     Arrows { from: "bellwether-testbed", to: &[], tests: &[] },
     Arrows { from: "bellwether-brokers", to: &[], tests: &["bellwether-testbed"] },
     Arrows { from: "bellwether-sdk", to: &["bellwether-wire"], tests: &[] },
     Arrows {
         from: "bellwether-sim",
-        to: &["bellwether-core", "bellwether-journal"],
+        to: &["bellwether-core", "bellwether-journal", "bellwether-host"],
         tests: &["bellwether-wire"],
     },
     Arrows {
         from: "bellwether-server",
-        to: &["bellwether-core", "bellwether-wire", "bellwether-journal", "bellwether-brokers"],
+        to: &[
+            "bellwether-core",
+            "bellwether-wire",
+            "bellwether-journal",
+            "bellwether-host",
+            "bellwether-brokers",
+        ],
         tests: &["bellwether-testbed"],
     },
     Arrows {
@@ -48,6 +55,7 @@ const ARROWS: [Arrows; 11] = [
             "bellwether-core",
             "bellwether-wire",
             "bellwether-journal",
+            "bellwether-host",
             "bellwether-brokers",
             "bellwether-sdk",
             "bellwether-sim",

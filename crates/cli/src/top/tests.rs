@@ -50,7 +50,7 @@ fn seen() -> Seen {
         runner_up: Some(v1::RunnerUp {
             worker: "w1".to_owned(),
             behind: 150_000,
-            term: "load".to_owned(),
+            term: v1::ScoreTerm::Load.into(),
         }),
         ..Default::default()
     };
@@ -59,15 +59,15 @@ fn seen() -> Seen {
         at_micros: NOW,
         status: v1::StatusResponse {
             version: "0.1.0".to_owned(),
-            role: "alone".to_owned(),
+            role: v1::SchedulerRole::Alone.into(),
             position: 1_234,
             jobs: vec![count(v1::JobState::Ready, 7), count(v1::JobState::Completed, 90)],
             workers: 2,
             slots: 8,
             slots_used: 3,
-            strategy: "predictive".to_owned(),
-            predictor: "auto".to_owned(),
-            breaker: "closed".to_owned(),
+            strategy: v1::Strategy::Predictive.into(),
+            predictor: v1::PredictorKind::Auto.into(),
+            breaker: v1::BreakerState::Closed.into(),
             paused_types: vec!["encode".to_owned()],
             ..Default::default()
         },

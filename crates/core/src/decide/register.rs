@@ -21,6 +21,8 @@ impl Engine {
         let known = self.state.worker_no(spec.id.as_str());
         let no = known.unwrap_or_else(|| self.state.last_worker.next());
         let same_process = self.state.worker(no).is_some_and(|w| w.spec.instance == spec.instance);
+        #[cfg(feature = "defects")]
+        let same_process = same_process && !self.has(crate::defect::Defect::ForgetReturningWorker);
         if same_process {
             self.welcome_back(no, spec, held);
         } else {

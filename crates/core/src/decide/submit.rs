@@ -18,7 +18,9 @@ impl Engine {
         let Submission { run, jobs, settled } = submission;
         check_size(&jobs)?;
         if let Some(known) = self.known_by_key(&jobs)? {
-            return Ok(Answer::Submitted { jobs: known, known: true, throttle: None });
+            let id = |no: &JobNo| self.state.job(*no).map(|job| job.spec.id.clone());
+            let ids = known.iter().filter_map(id).collect();
+            return Ok(Answer::Submitted { jobs: known, known: Some(ids), throttle: None });
         }
         let throttle = self.admit(&jobs)?;
         for job in &jobs {
@@ -40,7 +42,7 @@ impl Engine {
                 self.end_without_result(no, Event::Skipped { job: no, because: no });
             }
         }
-        Ok(Answer::Submitted { jobs: taken, known: false, throttle })
+        Ok(Answer::Submitted { jobs: taken, known: None, throttle })
     }
 
     fn admit(&self, jobs: &[NewJob]) -> Result<Option<Throttle>, Rejection> {

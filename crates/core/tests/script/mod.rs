@@ -116,7 +116,7 @@ impl Player {
     fn tell(&mut self, Outcome { result, batch }: Outcome) {
         match result {
             Ok(Answer::Submitted { jobs, known, throttle }) => {
-                if known {
+                if known.is_some() {
                     let jobs: Vec<_> = jobs.iter().map(|no| self.world.job_name(*no)).collect();
                     self.line.push(format!("known: {}", jobs.join(", ")));
                 }

@@ -107,7 +107,7 @@ impl WorkerSession {
         self.worker = Some(spec.id.clone());
         let outgoing = self.outgoing.take().or_else(|| self.weak.upgrade());
         let outgoing = outgoing.ok_or(End::Replaced)?;
-        Ok(Registration { spec, held, outgoing })
+        Ok(Registration { spec, held, link: outgoing })
     }
 }
 
@@ -147,7 +147,7 @@ fn traced(offer: &Offer, mut wire: v1::Offer, tracing: Option<Tracing>) -> v1::O
     wire
 }
 
-fn refusal(refusal: Refusal) -> v1::Refusal {
+fn refusal(refusal: Refusal<Malformed>) -> v1::Refusal {
     match refusal {
         Refusal::Rejected { report, attempt, rejection } => {
             refusal_to_wire(report.0, attempt, &rejection)

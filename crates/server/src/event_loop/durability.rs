@@ -1,39 +1,46 @@
-//! The journal's side of the loop: handing events over, releasing what has become durable, starting
-//! over when that fails.
+//! What the host gives out is appended, saved and sent; what became of it is told to the host.
 
 use std::sync::Arc;
 
-use bellwether_core::Effect;
+use bellwether_host::{Mode, Reply, Unavailable};
 use bellwether_journal::thread::{Durable, NotTaken, Outcome};
-use bellwether_journal::{AppendError, Record, Snapshot, state};
+use bellwether_journal::{AppendError, Record, Snapshot, Snapshots};
 use tokio::sync::oneshot;
 
-use super::message::Message;
-use super::outbox::End;
+use super::message::{Asker, Message, Saved};
 use super::recovery::recover;
-use super::run::{BATCHES_IN_FLIGHT_MAX, Loop};
-use super::snapshots::Saved;
-use super::unavailable::Unavailable;
+use super::run::Loop;
 use crate::event_loop::fatal::{self, Fatal};
 
 impl Loop {
-    /// Gives the journal what has gathered, if it can use more.
+    /// Gives the journal what has gathered, if it can use more, and sends what may be told.
     pub(super) fn hand_over(&mut self) {
-        self.carry_out_effects();
-        if self.in_flight.len() >= BATCHES_IN_FLIGHT_MAX || self.engine.last_seq() == self.sent {
-            return;
-        }
+        self.send();
         let Some(journal) = &self.journal else { return };
-        let batch = self.engine.take_batch();
+        let Some(batch) = self.host.poll_batch() else { return };
         self.meters.batch(batch.len());
         match journal.append(batch) {
-            Ok(()) => {
-                self.sent = self.engine.last_seq();
-                self.in_flight.push_back(self.sent);
-            }
+            Ok(()) => {}
             // It has failed, and its word on why is in the inbox.
             Err(NotTaken::Stopped) => {}
             Err(NotTaken::Busy(_)) => unreachable!("fewer batches are in flight than may wait"),
+        }
+    }
+
+    /// Sends what the host has released. An asker that has gone away is no error: what it asked for
+    /// has happened all the same.
+    fn send(&mut self) {
+        self.host.drain_outgoing(&mut self.meters, |link, message| link.try_send(message).is_ok());
+        while let Some(reply) = self.host.poll_reply() {
+            match reply {
+                Reply::Settled(to, settled) => give(to, settled),
+                Reply::Waiting(to, started) => give(to, started),
+                Reply::Snapshot(to, snapshot) => give(to, snapshot),
+                Reply::Seen(tell, seen) => tell(seen),
+            }
+        }
+        while let Some((watcher, ended)) = self.host.poll_watched() {
+            drop(watcher.send(ended));
         }
     }
 
@@ -49,112 +56,83 @@ impl Loop {
 
     fn release(&mut self, Durable { head, entries, took }: Durable) {
         self.meters.synced(took);
-        let (prior, chain) = (self.durable.chain, head.chain);
-        let record = Arc::new(Record { epoch: self.epoch, prior, chain, entries });
+        let (prior, chain) = (self.host.durable().chain, head.chain);
+        let record = Arc::new(Record { epoch: self.host.epoch(), prior, chain, entries });
         // Before its position is told: who hears of that wants to read it.
         let forgotten = self.tail.push(&record);
-        self.durable = head;
         // Before anybody is answered: who asks next must find what this answer told. Nobody may be
         // watching the position just now.
         self.tell_durable.send_replace(head.seq);
-        while self.in_flight.front().is_some_and(|last| *last <= head.seq) {
-            self.in_flight.pop_front();
-        }
-        self.waiters.note(self.engine.state(), &record.entries);
-        self.engine.durable(head.seq);
-        self.replies.release(head.seq, &mut self.outbox);
-        self.carry_out_effects();
+        self.host.handle_durable(head, &record.entries, &mut self.meters);
+        self.send();
         if let Some(telemetry) = &mut self.telemetry {
             telemetry.push(&record);
         }
         self.feed.push(record, forgotten);
-    }
-
-    fn carry_out_effects(&mut self) {
-        for effect in self.engine.take_effects() {
-            if let Some(Effect::Ended { job }) = self.outbox.add(self.engine.state(), effect) {
-                self.waiters.ended(self.engine.state(), job);
-            }
+        if let Some(applied) = self.applied.take()
+            && let Err(error) = applied.write()
+        {
+            tracing::warn!(%error, "the next start applies the settings of the file once more");
         }
-        self.outbox.send();
     }
 
-    /// What was not durable has not happened: the state is built again from what is.
+    /// What was not durable has not happened: the state is built again from what is. After a failed
+    /// sync nothing that is there can be trusted, and what another has taken is not ours to read,
+    /// so then the process ends.
     fn append_failed(&mut self, error: AppendError) {
-        let why = match &error {
-            AppendError::Full => Unavailable::DiskFull,
-            AppendError::WrongPosition { .. } => Unavailable::Rebuilt,
-            AppendError::Fenced { .. } | AppendError::Sync(_) | AppendError::Write(_) => {
-                fatal::end(Fatal::Append(error))
-            }
-        };
+        self.host.handle_failure((&error).into());
+        self.send();
+        if self.host.mode() == Mode::Deposed || error.is_fatal() {
+            fatal::end(Fatal::Append(error));
+        }
         tracing::error!(%error, "the state is rebuilt from the journal");
-        self.replies.fail(why, &mut self.outbox);
-        self.outbox.end_all(&End::Unavailable(why));
-        self.waiters.clear();
         let thread = self.journal.take().expect("only this takes it, and puts one back");
         let journal = thread.stop();
-        self.durable = journal.head();
-        self.engine = recover(journal.as_ref(), None)
+        let engine = recover(journal.as_ref(), None)
             .unwrap_or_else(|error| fatal::end(Fatal::Recover(error)));
+        self.host.handle_rebuilt(self.now, engine, journal.head(), &mut self.meters);
         self.start_journal(journal);
-        self.disk_full = why == Unavailable::DiskFull;
-        if !self.disk_full {
-            self.begin();
-        }
+        self.hand_over();
     }
 
     pub(super) fn save_snapshot(&mut self) {
-        let due = self.schedule.is_due(self.durable.seq) && !self.disk_full;
-        let quiet = self.engine.last_seq() == self.durable.seq;
-        if !quiet || (!due && self.snapshots_wanted.is_empty()) {
-            return;
-        }
-        let bytes = state::encode(self.engine.state());
-        for wanted in self.snapshots_wanted.drain(..) {
-            let snapshot = Snapshot { head: self.durable, bytes: bytes.clone().into() };
-            if wanted.send(snapshot).is_err() {
-                tracing::debug!("whoever wanted a snapshot has gone");
-            }
-        }
-        if !due {
-            return;
-        }
-        if let Err(error) = self.schedule.save(self.durable, bytes, &self.sender) {
+        let Some(snapshot) = self.host.poll_snapshot() else { return };
+        let store = self.snapshots.take().expect("the host waits for the one that is written");
+        if let Err(error) = save(snapshot, store, self.sender.clone()) {
             fatal::end(Fatal::Thread(error));
         }
     }
 
-    pub(super) fn snapshot_saved(&mut self, saved: Saved) {
-        match self.schedule.saved(saved) {
-            Ok(before) => {
-                let followed = self.followers.wanted(self.durable.seq);
-                let mut before = before.min(self.feed.position().next()).min(followed);
-                if let Some(telemetry) = &self.telemetry {
-                    before = before.min(telemetry.position().next());
-                }
-                if let Some(journal) = &self.journal
-                    && journal.truncate_before(before).is_err()
-                {
-                    tracing::debug!("the journal has stopped; it is truncated next time");
-                }
-            }
-            Err(error) => tracing::warn!(%error, "the snapshot was not saved; the next one may be"),
+    pub(super) fn snapshot_saved(&mut self, Saved { head, result, store }: Saved) {
+        self.snapshots = Some(store);
+        if let Err(error) = &result {
+            tracing::warn!(%error, "the snapshot was not saved; the next one may be");
+        }
+        let Some(before) = self.host.handle_snapshot_saved(head, result.is_ok()) else { return };
+        let followed = self.followers.wanted(self.host.durable().seq);
+        let mut before = before.min(self.feed.position().next()).min(followed);
+        if let Some(telemetry) = &self.telemetry {
+            before = before.min(telemetry.position().next());
+        }
+        if let Some(journal) = &self.journal
+            && journal.truncate_before(before).is_err()
+        {
+            tracing::debug!("the journal has stopped; it is truncated next time");
         }
     }
 
     /// Everything durable, then a snapshot, then goodbye.
     pub(super) fn finish(mut self, stopped: oneshot::Sender<()>) {
-        while !self.disk_full && self.engine.last_seq() != self.durable.seq {
+        while !self.host.mode().is_full() && !self.host.is_durable() {
             self.hand_over();
             if let Ok(Message::Journal(outcome)) = self.inbox.recv() {
                 self.journal_said(outcome);
             }
         }
-        self.replies.fail(Unavailable::ShuttingDown, &mut self.outbox);
-        self.outbox.say_reconnect();
-        self.waiters.clear();
-        if let Err(error) = self.schedule.save_now(self.durable, state::encode(self.engine.state()))
+        self.host.handle_stop();
+        self.send();
+        if let (Some(snapshot), Some(store)) = (self.host.last_snapshot(), &self.snapshots)
+            && let Err(error) = store.save(&snapshot)
         {
             tracing::warn!(%error, "the last snapshot was not saved; the next start takes longer");
         }
@@ -169,4 +147,22 @@ impl Loop {
             tracing::debug!("whoever asked for the end did not wait for it");
         }
     }
+}
+
+fn give<T>(to: Asker<T>, answer: Result<T, Unavailable>) {
+    drop(to.send(answer));
+}
+
+/// Writes it on a thread of its own, because that may take as long as the disk likes.
+fn save(
+    snapshot: Snapshot,
+    store: Box<dyn Snapshots>,
+    inbox: std::sync::mpsc::Sender<Message>,
+) -> std::io::Result<()> {
+    std::thread::Builder::new().name("snapshot".to_owned()).spawn(move || {
+        let (head, result) = (snapshot.head, store.save(&snapshot));
+        // The loop may have ended meanwhile; the snapshot is saved all the same.
+        drop(inbox.send(Message::SnapshotSaved(Saved { head, result, store })));
+    })?;
+    Ok(())
 }

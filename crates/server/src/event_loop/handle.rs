@@ -7,16 +7,13 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use bellwether_core::Command;
-use bellwether_core::model::{JobId, Seq, Submission};
+use bellwether_core::model::{JobId, Seq};
+use bellwether_host::{Ended, SessionKey, Settled, Unavailable, WaitStarted};
 use bellwether_journal::Snapshot;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
-use super::message::{
-    Message, Question, Room, SessionInput, SessionKey, Settled, Taken, Wait, WaitStarted,
-};
-use super::unavailable::Unavailable;
+use super::message::{Message, Question, Room, SessionInput, Wait};
 use super::view::View;
-use super::waiters::Ended;
 
 /// Commands that may wait for the loop; a submission counts its jobs.
 pub(crate) const INBOX_COMMANDS_MAX: usize = 65_536;
@@ -37,34 +34,23 @@ impl Handle {
         Handle { inbox, room, durable, sessions: Arc::default() }
     }
 
-    pub(crate) async fn submit(
-        &self,
-        submissions: Vec<Submission>,
-    ) -> Result<Vec<Taken>, Unavailable> {
-        let receiver = self.send_submissions(submissions).await?;
-        receiver.await.unwrap_or(Err(Unavailable::ShuttingDown))
-    }
-
-    /// Sent in the order of the calls; the answer comes later.
-    pub(crate) async fn send_submissions(
-        &self,
-        submissions: Vec<Submission>,
-    ) -> Result<oneshot::Receiver<Result<Vec<Taken>, Unavailable>>, Unavailable> {
-        let jobs = submissions.iter().map(|submission| submission.jobs.len()).sum();
-        let room = self.room(jobs).await?;
-        let (reply, receiver) = oneshot::channel();
-        self.send(Message::Submit { submissions, reply, room })?;
-        Ok(receiver)
-    }
-
     pub(crate) async fn command(
         &self,
         commands: Vec<Command>,
     ) -> Result<Vec<Settled>, Unavailable> {
-        let room = self.room(commands.len()).await?;
+        let receiver = self.send_commands(commands).await?;
+        receiver.await.unwrap_or(Err(Unavailable::ShuttingDown))
+    }
+
+    /// Sent in the order of the calls; the answer comes later.
+    pub(crate) async fn send_commands(
+        &self,
+        commands: Vec<Command>,
+    ) -> Result<oneshot::Receiver<Result<Vec<Settled>, Unavailable>>, Unavailable> {
+        let room = self.room(commands.iter().map(weight).sum()).await?;
         let (reply, receiver) = oneshot::channel();
         self.send(Message::Commands { commands, reply, room })?;
-        receiver.await.unwrap_or(Err(Unavailable::ShuttingDown))
+        Ok(receiver)
     }
 
     /// What the question saw, once it is durable.
@@ -90,11 +76,11 @@ impl Handle {
         &self,
         ids: Vec<JobId>,
         progress: bool,
-        told: mpsc::UnboundedSender<Ended>,
+        watcher: mpsc::UnboundedSender<Ended>,
     ) -> Result<WaitStarted, Unavailable> {
         let room = self.room(ids.len()).await?;
         let (reply, receiver) = oneshot::channel();
-        let wish = Wait { ids, progress, told, reply };
+        let wish = Wait { ids, progress, watcher, reply };
         self.send(Message::Wait { wish, room })?;
         receiver.await.unwrap_or(Err(Unavailable::ShuttingDown))
     }
@@ -131,7 +117,7 @@ impl Handle {
     pub(crate) async fn snapshot(&self) -> Result<Snapshot, Unavailable> {
         let (reply, receiver) = oneshot::channel();
         self.send(Message::Snapshot(reply))?;
-        receiver.await.map_err(|_| Unavailable::ShuttingDown)
+        receiver.await.unwrap_or(Err(Unavailable::ShuttingDown))
     }
 
     /// Ends the loop; returns once it has ended.
@@ -157,5 +143,13 @@ impl Handle {
         let permits = u32::try_from(commands.clamp(1, INBOX_COMMANDS_MAX)).unwrap_or(u32::MAX);
         let acquired = self.room.clone().acquire_many_owned(permits).await;
         acquired.map_err(|_| Unavailable::ShuttingDown)
+    }
+}
+
+/// The room that a command takes: a submission counts its jobs.
+fn weight(command: &Command) -> usize {
+    match command {
+        Command::Submit(submission) => submission.jobs.len(),
+        _ => 1,
     }
 }

@@ -1,30 +1,45 @@
-//! What the loop is sent.
+//! What the loop is sent, and what it lends the host.
 
-use bellwether_core::model::{HeldAttempt, JobId, JobNo, Seq, Submission, WorkerId, WorkerSpec};
-use bellwether_core::{Command, Rejection, Report, Throttle};
-use bellwether_journal::Snapshot;
+use bellwether_core::Command;
+use bellwether_core::model::JobId;
+use bellwether_host::{Edge, Ended, SessionKey, Settled, Unavailable, WaitStarted};
 use bellwether_journal::thread::Outcome;
+use bellwether_journal::{Head, Snapshot, SnapshotError, Snapshots};
 use bellwether_wire::Malformed;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
-use super::outbox::{End, Outgoing};
-use super::unavailable::Unavailable;
 use super::view::View;
-use super::waiters::Ended;
+
+/// Messages that may wait for one worker; one that does not read them is cut off and must come
+/// back, which the core takes like any other loss of a connection.
+pub(crate) const SESSION_MESSAGES_MAX: usize = 1_024;
 
 /// Room that a message takes in the inbox; given back once it has been handled.
 pub(crate) type Room = OwnedSemaphorePermit;
+pub(crate) type Asker<T> = oneshot::Sender<Result<T, Unavailable>>;
+pub(crate) type Outgoing = bellwether_host::Outgoing<Malformed>;
+pub(crate) type End = bellwether_host::End<Malformed>;
+pub(crate) type Link = mpsc::Sender<Result<Outgoing, End>>;
+pub(crate) type Registration = bellwether_host::Registration<Link>;
+pub(crate) type SessionInput = bellwether_host::SessionInput<Link, Malformed>;
+
+/// The server as the host's driver.
+pub(crate) struct ServerEdge;
+
+impl Edge for ServerEdge {
+    type Asker<T> = Asker<T>;
+    type Seen = Tell;
+    type Message = Message;
+    type Link = Link;
+    type Watcher = mpsc::UnboundedSender<Ended>;
+    type Malformed = Malformed;
+}
 
 #[derive(Debug)]
 pub(crate) enum Message {
-    Submit {
-        submissions: Vec<Submission>,
-        reply: oneshot::Sender<Result<Vec<Taken>, Unavailable>>,
-        room: Room,
-    },
     Commands {
         commands: Vec<Command>,
-        reply: oneshot::Sender<Result<Vec<Settled>, Unavailable>>,
+        reply: Asker<Vec<Settled>>,
         room: Room,
     },
     Session {
@@ -42,69 +57,11 @@ pub(crate) enum Message {
         room: Room,
     },
     /// The state as of now, once all of it is durable.
-    Snapshot(oneshot::Sender<Snapshot>),
+    Snapshot(Asker<Snapshot>),
     Journal(Outcome),
-    SnapshotSaved(super::snapshots::Saved),
+    SnapshotSaved(Saved),
     /// Flush, snapshot, send workers away, end.
     Stop(oneshot::Sender<()>),
-}
-
-/// Names a session for as long as the process lives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct SessionKey(pub(crate) u64);
-
-/// What became of a submission.
-#[derive(Debug)]
-pub(crate) struct Taken {
-    /// Durable by the time that anybody sees this.
-    pub(crate) seq: Seq,
-    pub(crate) result: Result<TakenJobs, Rejection>,
-}
-
-#[derive(Debug)]
-pub(crate) struct TakenJobs {
-    pub(crate) jobs: Vec<JobNo>,
-    /// The ids of jobs that had been submitted before under the same idempotency keys.
-    pub(crate) known: Option<Vec<JobId>>,
-    pub(crate) throttle: Option<Throttle>,
-}
-
-/// What became of another command.
-#[derive(Debug)]
-pub(crate) struct Settled {
-    pub(crate) seq: Seq,
-    pub(crate) result: Result<(), Rejection>,
-}
-
-/// One message of a worker, parsed. Its parts are handled in this order.
-#[derive(Debug)]
-pub(crate) struct SessionInput {
-    pub(crate) worker: WorkerId,
-    pub(crate) register: Option<Registration>,
-    pub(crate) before: Vec<Command>,
-    pub(crate) reports: Vec<NumberedReport>,
-    pub(crate) malformed: Vec<(ReportNumber, Malformed)>,
-    pub(crate) after: Vec<Command>,
-    /// The number of the last report in this message or before it.
-    pub(crate) last_report: ReportNumber,
-}
-
-/// Counted from 1 on a stream; 0 is no report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(crate) struct ReportNumber(pub(crate) u64);
-
-#[derive(Debug)]
-pub(crate) struct NumberedReport {
-    pub(crate) number: ReportNumber,
-    pub(crate) attempt: HeldAttempt,
-    pub(crate) report: Report,
-}
-
-#[derive(Debug)]
-pub(crate) struct Registration {
-    pub(crate) spec: WorkerSpec,
-    pub(crate) held: Vec<HeldAttempt>,
-    pub(crate) outgoing: mpsc::Sender<Result<Outgoing, End>>,
 }
 
 /// Looks at the state and gives back how to tell what it saw, once that is durable.
@@ -122,13 +79,19 @@ pub(crate) struct Wait {
     pub(crate) ids: Vec<JobId>,
     /// Starts and progress, too.
     pub(crate) progress: bool,
-    pub(crate) told: mpsc::UnboundedSender<Ended>,
-    /// Ids that the core does not know or whose jobs have ended already.
-    pub(crate) reply: oneshot::Sender<Result<WaitStarted, Unavailable>>,
+    pub(crate) watcher: mpsc::UnboundedSender<Ended>,
+    pub(crate) reply: Asker<WaitStarted>,
 }
 
-#[derive(Debug)]
-pub(crate) struct WaitStarted {
-    pub(crate) seq: Seq,
-    pub(crate) not_waited_for: Vec<JobId>,
+/// A snapshot that has been written, or not, and the place to write the next one to.
+pub(crate) struct Saved {
+    pub(super) head: Head,
+    pub(super) result: Result<(), SnapshotError>,
+    pub(super) store: Box<dyn Snapshots>,
+}
+
+impl std::fmt::Debug for Saved {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Saved").field("head", &self.head).field("result", &self.result).finish()
+    }
 }

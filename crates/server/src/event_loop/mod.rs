@@ -1,29 +1,24 @@
-//! The loop that owns the engine, and how to talk to it.
+//! The threads and channels around the host, and how to talk to it.
 
 pub(crate) mod clock;
 mod durability;
 pub mod fatal;
 mod handle;
 mod message;
-mod outbox;
 mod recovery;
-mod reply;
 mod run;
-mod session;
-mod snapshots;
+mod settings;
 pub(crate) mod space;
-mod unavailable;
 mod view;
-mod waiters;
 
-pub(crate) use handle::Handle;
-pub(crate) use message::{
-    NumberedReport, Registration, ReportNumber, SessionInput, SessionKey, Taken,
+pub(crate) use bellwether_host::{
+    Ended, NumberedReport, Refusal, ReportNumber, SessionKey, Settled, Unavailable,
 };
-pub(crate) use outbox::{End, Outgoing, Refusal, SESSION_MESSAGES_MAX};
+pub(crate) use handle::Handle;
+pub(crate) use message::{End, Outgoing, Registration, SESSION_MESSAGES_MAX, SessionInput};
 pub use recovery::RecoverError;
 pub(crate) use recovery::recover;
 pub(crate) use run::{Loop, Parts};
-pub(crate) use unavailable::Unavailable;
+pub use settings::SettingsError;
+pub(crate) use settings::SettingsFile;
 pub(crate) use view::View;
-pub(crate) use waiters::Ended;

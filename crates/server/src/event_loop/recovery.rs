@@ -1,8 +1,7 @@
 //! From the journal to an engine.
 
 use bellwether_core::Engine;
-use bellwether_core::model::Config;
-use bellwether_journal::{Journal, ReadError, SnapshotError, state};
+use bellwether_journal::{Journal, ReadError, SnapshotError};
 
 use crate::projections::telemetry::Past;
 
@@ -14,18 +13,14 @@ pub enum RecoverError {
     Snapshot(#[from] SnapshotError),
 }
 
-/// The latest snapshot and what the journal holds behind it. The configuration that an empty
-/// journal starts with is the default one: any other is an event.
+/// The latest snapshot and what the journal holds behind it.
 ///
 /// `past` is shown what is replayed.
 pub(crate) fn recover(
     journal: &dyn Journal,
     mut past: Option<&mut Past>,
 ) -> Result<Engine, RecoverError> {
-    let mut engine = match journal.load_snapshot()? {
-        Some(snapshot) => state::decode(&snapshot.bytes)?,
-        None => Engine::new(Config::default()),
-    };
+    let mut engine = bellwether_host::restore(journal.load_snapshot()?.as_ref())?;
     if let Some(past) = &mut past {
         past.begin(engine.state());
     }

@@ -1,26 +1,22 @@
-//! The loop itself: one thread that owns the engine.
+//! The loop itself: one thread that drives the host.
 //!
-//! It handles everything that waits, hands the events to the journal's thread, and goes on
-//! gathering while the disk works. What has become durable is released: answers, and one message to
-//! each worker.
+//! It hands in everything that waits, gives the events to the journal's thread, and goes on
+//! gathering while the disk works. What the host releases is sent: answers, and one message to each
+//! worker.
 
-use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
-use bellwether_core::model::{Config, Epoch, Seq, Timestamp};
-use bellwether_core::{Answer, Command, Engine, Handled, State};
-use bellwether_journal::{Head, Journal, JournalThread, Snapshot};
+use bellwether_core::Engine;
+use bellwether_core::model::{Config, Seq, Timestamp};
+use bellwether_host::{BATCHES_IN_FLIGHT_MAX, Host};
+use bellwether_journal::{Journal, JournalThread, Snapshots};
 use tokio::sync::{oneshot, watch};
 
-use super::message::{Message, Settled, Taken, TakenJobs, Wait, WaitStarted};
-use super::outbox::Outbox;
+use super::message::{Message, ServerEdge, Wait};
 use super::recovery::RecoverError;
-use super::reply::{Replies, Reply};
-use super::snapshots::Schedule;
-use super::unavailable::Unavailable;
+use super::settings::SettingsFile;
 use super::view::View;
-use super::waiters::Waiters;
 use crate::event_loop::clock;
 use crate::event_loop::fatal::{self, Fatal};
 use crate::event_loop::space::SpaceProbe;
@@ -31,20 +27,13 @@ use crate::sinks::metrics::Meters;
 
 /// Commands handled before what came of them is handed to the journal.
 const ROUND_COMMANDS_MAX: usize = 8_192;
-/// Batches at the journal's thread: one at the disk, one that is ready when the disk is.
-pub(super) const BATCHES_IN_FLIGHT_MAX: usize = 2;
-/// Events that may wait for the journal before commands must.
-const EVENTS_WAITING_MAX: u64 = 200_000;
-/// How often a full disk is looked at.
-const PROBE_INTERVAL: Duration = Duration::from_millis(500);
-/// How often waiters that have gone away are swept out.
-const SWEEP_INTERVAL: u64 = 60_000_000;
 
 /// What a loop is made of.
 pub(crate) struct Parts {
     pub(crate) journal: Box<dyn Journal>,
     pub(crate) engine: Engine,
     pub(crate) config: Config,
+    pub(crate) settings: SettingsFile,
     pub(crate) snapshot_every: u64,
     pub(crate) inbox: Receiver<Message>,
     pub(crate) sender: Sender<Message>,
@@ -58,74 +47,55 @@ pub(crate) struct Parts {
 }
 
 pub(crate) struct Loop {
-    pub(super) engine: Engine,
+    pub(super) host: Host<ServerEdge>,
     /// None only while the state is rebuilt.
     pub(super) journal: Option<JournalThread>,
-    pub(super) epoch: Epoch,
     pub(super) inbox: Receiver<Message>,
     pub(super) sender: Sender<Message>,
-    /// Commands that came while too much waited for the journal.
-    pub(super) deferred: VecDeque<Message>,
-    /// The last positions of the batches at the journal's thread.
-    pub(super) in_flight: VecDeque<Seq>,
-    pub(super) sent: Seq,
-    pub(super) durable: Head,
     pub(super) tell_durable: watch::Sender<Seq>,
-    pub(super) replies: Replies,
-    pub(super) outbox: Outbox,
-    pub(super) waiters: Waiters,
-    pub(super) schedule: Schedule,
-    /// Those who want the state as soon as all of it is durable.
-    pub(super) snapshots_wanted: Vec<oneshot::Sender<Snapshot>>,
+    /// None while a snapshot is being written.
+    pub(super) snapshots: Option<Box<dyn Snapshots>>,
+    /// To be written once the settings of the file are durable.
+    pub(super) applied: Option<SettingsFile>,
     pub(super) feed: Feed,
     pub(super) followers: Followers,
     pub(super) tail: TailEnd,
     pub(super) telemetry: Option<telemetry::Feed>,
     pub(super) space: SpaceProbe,
-    pub(super) disk_full: bool,
     pub(super) now: Timestamp,
     pub(super) started_at: Timestamp,
-    pub(super) swept_at: Timestamp,
-    pub(super) config: Config,
     pub(super) meters: Meters,
 }
 
 impl Loop {
     pub(crate) fn new(parts: Parts) -> Result<Loop, RecoverError> {
-        let Parts { journal, engine, config, snapshot_every, inbox, sender, .. } = parts;
-        let schedule = Schedule::new(snapshot_every, journal.snapshots())?;
-        let (epoch, durable) = (journal.epoch(), journal.head());
+        let Parts { journal, engine, config, settings, snapshot_every, inbox, sender, .. } = parts;
+        let snapshots = journal.snapshots();
+        let saved = snapshots.load()?.map_or(Seq(0), |snapshot| snapshot.head.seq);
         let now = clock::now();
+        let changed = engine.last_seq() == Seq(0) || settings.differs_from(&config);
         let mut new = Loop {
-            sent: durable.seq,
-            engine,
+            host: Host::new(engine, journal.head(), saved, snapshot_every),
             journal: None,
-            epoch,
             inbox,
             sender,
-            deferred: VecDeque::new(),
-            in_flight: VecDeque::new(),
-            durable,
             tell_durable: parts.durable,
-            replies: Replies::default(),
-            outbox: Outbox::default(),
-            waiters: Waiters::default(),
-            schedule,
-            snapshots_wanted: Vec::new(),
+            snapshots: Some(snapshots),
+            applied: changed.then(|| settings.holding(config.clone())),
             feed: parts.feed,
             followers: parts.followers,
             tail: parts.tail,
             telemetry: parts.telemetry,
             space: parts.space,
-            disk_full: false,
             now,
             started_at: now,
-            swept_at: now,
-            config,
             meters: Meters::default(),
         };
+        let epoch = journal.epoch();
         new.start_journal(journal);
-        new.begin();
+        // Settings that were changed while the scheduler ran hold until the file changes.
+        new.host.reign(now, epoch, changed.then_some(config), &mut new.meters);
+        new.hand_over();
         Ok(new)
     }
 
@@ -135,23 +105,6 @@ impl Loop {
         let tell = move |outcome| drop(sender.send(Message::Journal(outcome)));
         let started = JournalThread::start(journal, BATCHES_IN_FLIGHT_MAX + 2, tell);
         self.journal = Some(started.unwrap_or_else(|error| fatal::end(Fatal::Thread(error))));
-        self.sent = self.engine.last_seq();
-        self.in_flight.clear();
-    }
-
-    /// The first commands of a reign: the configured settings hold, and time has passed.
-    pub(super) fn begin(&mut self) {
-        self.now = clock::now();
-        if *self.engine.state().config() != self.config {
-            let configure = Command::Configure {
-                config: Box::new(self.config.clone()),
-                expected_version: None,
-            };
-            let handled = self.handle_command(configure);
-            handled.result.expect("the configuration was validated when it was read");
-        }
-        self.handle_command(Command::Tick);
-        self.hand_over();
     }
 
     pub(crate) fn run(mut self) {
@@ -167,12 +120,7 @@ impl Loop {
 
     /// The next message; none if it is time for something else.
     fn receive(&mut self) -> Option<Message> {
-        if !self.must_wait()
-            && let Some(message) = self.deferred.pop_front()
-        {
-            return Some(message);
-        }
-        if let Ok(message) = self.inbox.try_recv() {
+        if let Some(message) = self.next_waiting() {
             return Some(message);
         }
         let result = match self.sleep_for() {
@@ -188,15 +136,12 @@ impl Loop {
         }
     }
 
+    fn next_waiting(&mut self) -> Option<Message> {
+        self.host.poll_deferred().or_else(|| self.inbox.try_recv().ok())
+    }
+
     fn sleep_for(&self) -> Option<Duration> {
-        if self.disk_full {
-            return Some(PROBE_INTERVAL);
-        }
-        // While the journal is behind, a tick would only add to the heap.
-        if self.must_wait() {
-            return None;
-        }
-        self.engine.next_deadline().map(|at| clock::until(clock::now(), at))
+        self.host.next_deadline().map(|at| clock::until(clock::now(), at))
     }
 
     /// Handles what waits. Gives back who wants the loop to end.
@@ -219,49 +164,28 @@ impl Loop {
         None
     }
 
-    fn next_waiting(&mut self) -> Option<Message> {
-        if !self.must_wait()
-            && let Some(message) = self.deferred.pop_front()
-        {
-            return Some(message);
-        }
-        self.inbox.try_recv().ok()
-    }
-
     fn tick(&mut self) {
-        if self.disk_full {
-            if self.space.has_space() {
+        let now = self.now;
+        if self.host.must_probe(now) {
+            let has_space = self.space.has_space();
+            if has_space {
                 tracing::info!("the disk has space again; work is taken");
-                self.disk_full = false;
-                self.begin();
             }
-            return;
+            self.host.handle_probe(now, has_space, &mut self.meters);
         }
-        if !self.must_wait() && self.engine.next_deadline().is_some_and(|at| at <= self.now) {
-            self.handle_command(Command::Tick);
-        }
-        if self.now.since(self.swept_at).0 > SWEEP_INTERVAL {
-            self.swept_at = self.now;
-            self.waiters.sweep();
-        }
-    }
-
-    /// Commands wait while too many events do, and while all must be durable for a snapshot.
-    fn must_wait(&self) -> bool {
-        let waiting = self.engine.last_seq().0 - self.durable.seq.0;
-        let snapshot = self.schedule.is_due(self.durable.seq) || !self.snapshots_wanted.is_empty();
-        waiting > EVENTS_WAITING_MAX || (waiting > 0 && snapshot)
+        self.host.handle_tick(now, |watcher| watcher.is_closed(), &mut self.meters);
     }
 
     /// Handles a message and says how many commands it was.
     fn take(&mut self, message: Message) -> usize {
+        let now = self.now;
         match message {
             Message::Journal(outcome) => {
                 self.journal_said(outcome);
                 1
             }
             Message::SessionClosed(session) => {
-                self.reply(self.last_seq(), Reply::Close(session));
+                self.host.handle_session_closed(session);
                 1
             }
             Message::SnapshotSaved(saved) => {
@@ -269,124 +193,45 @@ impl Loop {
                 1
             }
             Message::Snapshot(reply) => {
-                self.snapshots_wanted.push(reply);
+                self.host.handle_snapshot_wish(reply);
                 1
             }
-            message if self.must_wait() => {
-                self.deferred.push_back(message);
+            message if self.host.must_wait() => {
+                self.host.defer(message);
                 1
-            }
-            Message::Submit { submissions, reply, room } => {
-                if self.disk_full {
-                    drop(reply.send(Err(Unavailable::DiskFull)));
-                    return 1;
-                }
-                let taken: Vec<Taken> =
-                    submissions.into_iter().map(|submission| self.submit(submission)).collect();
-                self.reply(self.last_seq(), Reply::Taken(reply, taken));
-                room.num_permits()
             }
             Message::Commands { commands, reply, room } => {
-                if self.disk_full {
-                    drop(reply.send(Err(Unavailable::DiskFull)));
-                    return 1;
-                }
-                let settled = commands.into_iter().map(|command| {
-                    let Handled { seq, result } = self.handle_command(command);
-                    Settled { seq, result: result.map(drop) }
-                });
-                let settled = settled.collect();
-                self.reply(self.last_seq(), Reply::Settled(reply, settled));
+                self.host.handle_commands(now, commands, reply, &mut self.meters);
                 room.num_permits()
             }
             Message::Session { session, input, room } => {
-                if self.disk_full {
-                    self.refuse_session(session, *input);
-                    return 1;
-                }
-                self.session(session, *input);
+                self.host.handle_session(now, session, *input, &mut self.meters);
                 room.num_permits()
             }
             Message::Ask { question, room } => {
                 let tell = (question.0)(&self.view());
-                self.reply(self.last_seq(), Reply::Seen(tell));
+                self.host.handle_look(tell);
                 room.num_permits()
             }
             Message::Wait { wish, room } => {
-                self.wait(wish);
+                let Wait { ids, progress, watcher, reply } = wish;
+                self.host.handle_wait(ids, progress, &watcher, reply);
                 room.num_permits()
             }
             Message::Stop(_) => unreachable!("a stop ends the round"),
         }
     }
 
-    fn submit(&mut self, submission: bellwether_core::model::Submission) -> Taken {
-        let Handled { seq, result } = self.handle_command(Command::Submit(submission));
-        let result = result.map(|answer| match answer {
-            Answer::Submitted { jobs, known, throttle } => {
-                let id = |no| self.state().job(no).map(|job| job.spec.id.clone());
-                let known = known.then(|| jobs.iter().filter_map(|no| id(*no)).collect());
-                TakenJobs { jobs, known, throttle }
-            }
-            Answer::Registered { .. } | Answer::AlreadyCompleted | Answer::Done => {
-                unreachable!("a submission is answered with its jobs")
-            }
-        });
-        Taken { seq, result }
-    }
-
-    fn wait(&mut self, wish: Wait) {
-        let Wait { ids, progress, told, reply } = wish;
-        let mut not_waited_for = Vec::new();
-        for id in ids {
-            let state = self.engine.state();
-            let live = state.job_no(id.as_str()).filter(|no| {
-                state
-                    .job(*no)
-                    .is_some_and(|job| !job.state.has_ended() || job.last > self.durable.seq)
-            });
-            match live {
-                Some(no) => self.waiters.add(no, &told, progress),
-                None => not_waited_for.push(id),
-            }
-        }
-        let started = WaitStarted { seq: self.last_seq(), not_waited_for };
-        self.reply(self.last_seq(), Reply::Waiting(reply, started));
-    }
-
-    pub(super) fn handle_command(&mut self, command: Command) -> Handled {
-        let begun = self.meters.command();
-        let handled = self.engine.handle(self.now, command);
-        self.meters.handled(begun, handled.result.is_err());
-        handled
-    }
-
-    pub(super) fn state(&self) -> &State {
-        self.engine.state()
-    }
-
-    pub(super) fn last_seq(&self) -> Seq {
-        self.engine.last_seq()
-    }
-
-    /// Answers at once if all that it rests on is durable already.
-    pub(super) fn reply(&mut self, seq: Seq, reply: Reply) {
-        self.replies.push(seq, reply);
-        if seq <= self.durable.seq {
-            self.replies.release(self.durable.seq, &mut self.outbox);
-        }
-    }
-
     fn view(&self) -> View<'_> {
         View {
-            state: self.engine.state(),
-            outbox: &self.outbox,
+            state: self.host.state(),
+            host: &self.host,
             meters: &self.meters,
-            durable: self.durable,
-            epoch: self.epoch,
+            durable: self.host.durable(),
+            epoch: self.host.epoch(),
             now: self.now,
             started_at: self.started_at,
-            disk_full: self.disk_full,
+            disk_full: self.host.mode().is_full(),
         }
     }
 }

@@ -2,15 +2,16 @@
 
 use bellwether_core::State;
 use bellwether_core::model::{Epoch, Timestamp};
+use bellwether_host::Host;
 use bellwether_journal::Head;
 
-use super::outbox::Outbox;
+use super::message::ServerEdge;
 use crate::sinks::metrics::Meters;
 
 #[derive(Debug)]
 pub(crate) struct View<'a> {
     pub(crate) state: &'a State,
-    pub(crate) outbox: &'a Outbox,
+    pub(crate) host: &'a Host<ServerEdge>,
     pub(crate) meters: &'a Meters,
     /// What is durable; `state` may be ahead of it.
     pub(crate) durable: Head,

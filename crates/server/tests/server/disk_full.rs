@@ -18,6 +18,7 @@ async fn a_full_disk_refuses_work_and_loses_none_and_recovers() -> Result<()> {
     std::fs::write(&filler, vec![1; 12 << 20])?;
     let data_dir = disk.path().join("data");
     let mut fixture = Fixture::with(|config| config.data_dir = data_dir).await?;
+    fixture.set_max_retry(7).await?;
     fixture.submit(vec![job("running")]).await?;
     let mut worker = fixture.worker("w", 1).await?;
     let offer = worker.offer().await?;
@@ -51,6 +52,7 @@ async fn a_full_disk_refuses_work_and_loses_none_and_recovers() -> Result<()> {
         }
     };
     tokio::time::timeout(DEADLINE, recovered).await??;
+    assert_eq!(fixture.max_retry().await?, 7, "what was set while it ran holds");
     for id in &taken {
         assert_eq!(fixture.job(id).await?.state(), v1::JobState::Ready, "{id}");
     }

@@ -69,6 +69,20 @@ impl Fixture {
         Ok(self.client.get_job(request).await?.into_inner())
     }
 
+    /// Changes one setting while the server runs.
+    pub(crate) async fn set_max_retry(&mut self, max_retry: u32) -> Result<()> {
+        let state = self.client.get_config(v1::GetConfigRequest {}).await?.into_inner();
+        let config = v1::Config { max_retry, ..state.config.context("a configuration")? };
+        let request = v1::SetConfigRequest { config: Some(config), expected_version: 0 };
+        self.client.set_config(request).await?;
+        Ok(())
+    }
+
+    pub(crate) async fn max_retry(&mut self) -> Result<u32> {
+        let state = self.client.get_config(v1::GetConfigRequest {}).await?.into_inner();
+        Ok(state.config.context("a configuration")?.max_retry)
+    }
+
     /// Waits until the job is in this state.
     pub(crate) async fn job_is(&mut self, id: &str, state: v1::JobState) -> Result<v1::Job> {
         let mut last = None;

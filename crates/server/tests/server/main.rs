@@ -10,4 +10,5 @@ mod papers;
 mod refusing;
 mod rest;
 mod security;
+mod settings;
 mod webhooks;

@@ -71,7 +71,7 @@ pub(crate) fn worker_views(view: &View<'_>, all: bool) -> Vec<v1::Worker> {
             spec: Some(worker_spec_to_wire(&worker.spec)),
             beat: Some(heartbeat_to_wire(worker.beat)),
             last_seen: worker.beat_at.0,
-            connected: view.outbox.is_connected(no),
+            connected: view.host.is_connected(no),
             held: worker.held.iter().map(|held| held_job(view.state, *held)).collect(),
             busy: worker.busy.0,
             ..Default::default()

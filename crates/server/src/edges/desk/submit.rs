@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bellwether_core::Rejection;
 use bellwether_core::model::{Epoch, JobId, JobNo, Name, Seq, Submission};
+use bellwether_core::{Answer, Command, Rejection};
 use bellwether_wire::submission::submission_from_wire;
 use bellwether_wire::{Malformed, v1};
 use rustc_hash::FxHashSet;
@@ -14,7 +14,7 @@ use super::Desk;
 use super::unanswered::Refused;
 use crate::edges::explain::Refusals;
 use crate::event_loop::clock;
-use crate::event_loop::{Taken, Unavailable};
+use crate::event_loop::{Settled, Unavailable};
 
 /// Gives ids to jobs that have none.
 #[derive(Debug, Clone)]
@@ -46,7 +46,7 @@ pub(crate) struct Pending {
     read: Vec<Result<Readable, Malformed>>,
     /// The ids that each was given, for the case that it is refused.
     given: Vec<Vec<String>>,
-    taken: oneshot::Receiver<Result<Vec<Taken>, Unavailable>>,
+    settled: oneshot::Receiver<Result<Vec<Settled>, Unavailable>>,
 }
 
 struct Readable {
@@ -68,7 +68,7 @@ impl Desk {
         &self,
         wire: Vec<v1::Submission>,
     ) -> Result<Pending, Unavailable> {
-        let mut submissions = Vec::with_capacity(wire.len());
+        let mut commands = Vec::with_capacity(wire.len());
         let mut read = Vec::with_capacity(wire.len());
         let given = wire.iter().map(Refusals::ids).collect();
         for submission in wire {
@@ -77,17 +77,17 @@ impl Desk {
                 let ids = submission.jobs.iter().map(|job| job.id.clone()).collect();
                 let reaches_out = !outside(&submission).is_empty();
                 let again = reaches_out.then(|| Box::new(submission.clone()));
-                submissions.push(submission);
+                commands.push(Command::Submit(submission));
                 Readable { ids, again }
             }));
         }
-        let taken = self.handle.send_submissions(submissions).await?;
-        Ok(Pending { read, given, taken })
+        let settled = self.handle.send_commands(commands).await?;
+        Ok(Pending { read, given, settled })
     }
 
     /// Tries again with what the registry knows of dependencies that the core has forgotten. None
     /// if that is nothing new.
-    async fn submit_with_history(&self, mut submission: Submission, seen: Seq) -> Option<Taken> {
+    async fn submit_with_history(&self, mut submission: Submission, seen: Seq) -> Option<Settled> {
         let ids = outside(&submission);
         let known = async {
             self.registry.reach(seen).await?;
@@ -97,7 +97,7 @@ impl Desk {
             Ok(settled) if settled.is_empty() => None,
             Ok(settled) => {
                 submission.settled = settled;
-                self.handle.submit(vec![submission]).await.ok()?.pop()
+                self.handle.command(vec![Command::Submit(submission)]).await.ok()?.pop()
             }
             Err(error) => {
                 tracing::warn!(%error, "forgotten dependencies could not be looked up");
@@ -109,21 +109,21 @@ impl Desk {
 
 impl Pending {
     pub(crate) async fn answer(self, desk: &Desk) -> Result<Vec<Submitted>, Unavailable> {
-        let taken = self.taken.await.unwrap_or(Err(Unavailable::ShuttingDown));
-        let mut taken = taken?.into_iter();
+        let settled = self.settled.await.unwrap_or(Err(Unavailable::ShuttingDown));
+        let mut settled = settled?.into_iter();
         let mut results = Vec::with_capacity(self.read.len());
         for (read, given) in self.read.into_iter().zip(self.given) {
             let result = match read {
                 Err(why) => Err(Refused::Malformed(why)),
                 Ok(Readable { ids, again }) => {
-                    let mut taken = taken.next().expect("the loop answers every submission");
+                    let mut settled = settled.next().expect("the loop answers every submission");
                     if let Some(again) = again
-                        && matches!(taken.result, Err(Rejection::UnknownDependency { .. }))
-                        && let Some(retaken) = desk.submit_with_history(*again, taken.seq).await
+                        && matches!(settled.result, Err(Rejection::UnknownDependency { .. }))
+                        && let Some(anew) = desk.submit_with_history(*again, settled.seq).await
                     {
-                        taken = retaken;
+                        settled = anew;
                     }
-                    submitted(ids, taken)
+                    submitted(ids, settled)
                 }
             };
             if let Err(why) = &result {
@@ -146,15 +146,16 @@ fn outside(submission: &Submission) -> Vec<JobId> {
     dependencies.filter(|id| !inside.contains(id)).cloned().collect()
 }
 
-fn submitted(ids: Vec<JobId>, Taken { seq, result }: Taken) -> Submitted {
-    let taken = result?;
-    let known = taken.known.is_some();
-    let jobs = job_refs(&taken.jobs, taken.known.as_ref().unwrap_or(&ids));
-    let throttle = taken.throttle.map(|throttle| v1::Throttle {
+fn submitted(ids: Vec<JobId>, Settled { seq, result }: Settled) -> Submitted {
+    let Answer::Submitted { jobs, known, throttle } = result? else {
+        unreachable!("a submission is answered with its jobs")
+    };
+    let refs = job_refs(&jobs, known.as_ref().unwrap_or(&ids));
+    let throttle = throttle.map(|throttle| v1::Throttle {
         filled_percent: throttle.filled_percent,
         pause: throttle.pause.0,
     });
-    Ok(v1::Accepted { jobs, known, position: seq.0, throttle })
+    Ok(v1::Accepted { jobs: refs, known: known.is_some(), position: seq.0, throttle })
 }
 
 fn job_refs(numbers: &[JobNo], ids: &[JobId]) -> Vec<v1::JobRef> {

@@ -28,7 +28,7 @@ pub(super) async fn get(State(rest): State<Rest>) -> Result<Response, Problem> {
 
 /// Replace the configuration
 ///
-/// The change is an event in the journal, and lasts until the next start.
+/// The change is an event in the journal, and lasts until the file is changed.
 #[utoipa::path(
     put, path = "/scheduler/config", tag = "config", operation_id = "replace_config",
     params(("If-Match" = String, Header, description = "The ETag that was read; * is any")),

@@ -183,7 +183,12 @@ impl From<Unavailable> for Problem {
     fn from(why: Unavailable) -> Problem {
         let kind = match why {
             Unavailable::Busy => Kind::Busy,
-            Unavailable::DiskFull | Unavailable::ShuttingDown | Unavailable::Rebuilt => Kind::Away,
+            Unavailable::DiskFull
+            | Unavailable::ShuttingDown
+            | Unavailable::Rebuilt
+            | Unavailable::Unknown
+            | Unavailable::Deposed
+            | Unavailable::Following => Kind::Away,
         };
         Problem::of(kind, why.code(), why.to_string()).after(Some(why.retry_after()))
     }

@@ -2,6 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use bellwether_core::model::Timestamp;
+use bellwether_core::{Command, Engine, Handled};
+use bellwether_host::Observer;
+
 use super::histogram::{COUNTS, Histogram, SHORT_SPANS, SPANS};
 
 /// One in so many commands is timed, because looking at the clock costs as much as a small command.
@@ -18,6 +22,8 @@ pub(crate) struct Meters {
     pub(super) decision: Histogram,
     pub(super) append: Histogram,
     pub(super) batch_events: Histogram,
+    /// When the present command began, if it is one of those that are timed.
+    begun: Option<Instant>,
 }
 
 impl Default for Meters {
@@ -31,29 +37,31 @@ impl Default for Meters {
             decision: Histogram::new(&SHORT_SPANS),
             append: Histogram::new(&SPANS),
             batch_events: Histogram::new(&COUNTS),
+            begun: None,
         }
     }
 }
 
-impl Meters {
-    /// A command is about to be handled: when that begins, if it is one of those that are timed.
-    pub(crate) fn command(&mut self) -> Option<Instant> {
+impl Observer for Meters {
+    fn asked(&mut self, _: Timestamp, _: &Command, _: &Engine) {
         self.commands += 1;
-        (self.commands % TIMED_ONE_IN == 1).then(Instant::now)
+        self.begun = (self.commands % TIMED_ONE_IN == 1).then(Instant::now);
     }
 
-    pub(crate) fn handled(&mut self, begun: Option<Instant>, refused: bool) {
-        self.refused += u64::from(refused);
-        if let Some(begun) = begun {
+    fn handled(&mut self, handled: &Handled, _: &Engine) {
+        self.refused += u64::from(handled.result.is_err());
+        if let Some(begun) = self.begun.take() {
             let took = begun.elapsed().as_nanos();
             self.decision.observe(u64::try_from(took).unwrap_or(u64::MAX));
         }
     }
 
-    pub(crate) fn duplicate(&mut self) {
+    fn duplicate(&mut self) {
         self.duplicates += 1;
     }
+}
 
+impl Meters {
     pub(crate) fn batch(&mut self, events: usize) {
         self.events += events as u64;
         self.batches += 1;

@@ -55,7 +55,7 @@ impl Seen {
             jobs_max: state.config().jobs_max,
             payload_bytes: totals.payload_bytes,
             statuses: WorkerStatus::ALL.map(|status| (status, 0)),
-            sessions: view.outbox.connected() as u64,
+            sessions: view.host.connected() as u64,
             slots: 0,
             slots_used: 0,
             workers: Vec::new(),

@@ -4,7 +4,7 @@ use bellwether_core::Event;
 use bellwether_core::model::JobNo;
 
 use super::Invariant;
-use crate::faults::court::{Seen, View};
+use crate::faults::court::{Observation, View};
 
 #[derive(Debug, Default)]
 pub(crate) struct TerminalIsAbsorbing;
@@ -14,8 +14,8 @@ impl Invariant for TerminalIsAbsorbing {
         "terminal_is_absorbing"
     }
 
-    fn observe(&mut self, seen: &Seen<'_>, view: &View<'_>) -> Result<(), String> {
-        let Seen::Committed { entry } = seen else {
+    fn observe(&mut self, seen: &Observation<'_>, view: &View<'_>) -> Result<(), String> {
+        let Observation::Committed { entry } = seen else {
             return Ok(());
         };
         let Some(job) = changed_job(&entry.event) else {

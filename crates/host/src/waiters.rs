@@ -1,45 +1,61 @@
 //! Those who wait for jobs to end.
 
-use bellwether_core::model::{JobNo, Seq};
+use std::collections::VecDeque;
+
+use bellwether_core::model::{JobNo, RunId, Seq};
 use bellwether_core::{Entry, Event, Job, State};
 use bytes::Bytes;
-use rustc_hash::FxHashMap;
-use tokio::sync::mpsc;
+
+use crate::FixedMap;
 
 /// What somebody waited for. The job as the core knew it, and the result, which it does not keep.
 #[derive(Debug, Clone)]
-pub(crate) struct Ended {
-    pub(crate) no: JobNo,
-    pub(crate) job: Job,
-    pub(crate) run: Option<bellwether_core::model::RunId>,
-    pub(crate) result: Bytes,
-    pub(crate) seq: Seq,
+pub struct Ended {
+    pub no: JobNo,
+    pub job: Job,
+    pub run: Option<RunId>,
+    pub result: Bytes,
+    pub seq: Seq,
     /// Not yet ended: it started, or made progress.
-    pub(crate) progress: Option<Progress>,
+    pub progress: Option<Progress>,
 }
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Progress {
-    pub(crate) permille: u32,
-    pub(crate) note: String,
+pub struct Progress {
+    pub permille: u32,
+    pub note: String,
 }
 
-#[derive(Debug, Default)]
-pub(crate) struct Waiters {
-    by_job: FxHashMap<JobNo, Vec<Waiter>>,
+pub(crate) struct Waiters<W> {
+    by_job: FixedMap<JobNo, Vec<Waiter<W>>>,
     /// Results that came in the entries being released, for jobs that somebody waits for.
-    results: FxHashMap<JobNo, Bytes>,
+    results: FixedMap<JobNo, Bytes>,
+    /// To be told now.
+    ready: VecDeque<(W, Ended)>,
 }
 
-#[derive(Debug)]
-struct Waiter {
-    told: mpsc::UnboundedSender<Ended>,
+struct Waiter<W> {
+    watcher: W,
     progress: bool,
 }
 
-impl Waiters {
-    pub(crate) fn add(&mut self, job: JobNo, told: &mpsc::UnboundedSender<Ended>, progress: bool) {
-        self.by_job.entry(job).or_default().push(Waiter { told: told.clone(), progress });
+impl<W> Default for Waiters<W> {
+    fn default() -> Self {
+        Waiters {
+            by_job: FixedMap::default(),
+            results: FixedMap::default(),
+            ready: VecDeque::new(),
+        }
+    }
+}
+
+impl<W: Clone> Waiters<W> {
+    pub(crate) fn add(&mut self, job: JobNo, watcher: &W, progress: bool) {
+        self.by_job.entry(job).or_default().push(Waiter { watcher: watcher.clone(), progress });
+    }
+
+    pub(crate) fn poll(&mut self) -> Option<(W, Ended)> {
+        self.ready.pop_front()
     }
 
     /// Looks through entries that have become durable, before their effects are released.
@@ -64,14 +80,13 @@ impl Waiters {
         }
     }
 
-    fn tell_progress(&self, state: &State, no: JobNo, seq: Seq, progress: &Progress) {
+    fn tell_progress(&mut self, state: &State, no: JobNo, seq: Seq, progress: &Progress) {
         let Some(waiters) = self.by_job.get(&no) else { return };
         let Some(job) = state.job(no) else { return };
         for waiter in waiters.iter().filter(|waiter| waiter.progress) {
             let mut seen = ended(state, no, job, Bytes::new(), seq);
             seen.progress = Some(progress.clone());
-            // Whoever went away meanwhile is forgotten when the job ends.
-            drop(waiter.told.send(seen));
+            self.ready.push_back((waiter.watcher.clone(), seen));
         }
     }
 
@@ -81,8 +96,8 @@ impl Waiters {
         let result = self.results.remove(&no).unwrap_or_default();
         let Some(job) = state.job(no) else { return };
         for waiter in waiters {
-            // A receiver that is gone no longer waits.
-            drop(waiter.told.send(ended(state, no, job, result.clone(), job.last)));
+            let ended = ended(state, no, job, result.clone(), job.last);
+            self.ready.push_back((waiter.watcher, ended));
         }
     }
 
@@ -92,10 +107,10 @@ impl Waiters {
         self.results.clear();
     }
 
-    /// Forgets waiters whose receiver is gone.
-    pub(crate) fn sweep(&mut self) {
+    /// Forgets watchers that have gone.
+    pub(crate) fn sweep(&mut self, is_gone: impl Fn(&W) -> bool) {
         self.by_job.retain(|_, waiters| {
-            waiters.retain(|waiter| !waiter.told.is_closed());
+            waiters.retain(|waiter| !is_gone(&waiter.watcher));
             !waiters.is_empty()
         });
     }

@@ -1,0 +1,27 @@
+//! Known bugs, to be switched on one at a time: the simulator must catch each.
+
+use bellwether_core::listed;
+
+listed! {
+    /// A known bug of the host.
+    pub enum Defect {
+        /// Effects leave before their events are durable.
+        ReleaseBeforeDurable,
+        /// Askers hear of their success before it is durable.
+        AcknowledgeBeforeDurable,
+        /// A failed append is taken for a good one.
+        IgnoreAppendFailure,
+        /// A snapshot is made of what is not durable yet.
+        SnapshotBeforeDurable,
+        /// What an append left open is told as if nothing had been written.
+        TellsUnknownAsRefused,
+        /// A scheduler that has lost its journal goes on answering.
+        AnswersWhenDeposed,
+        /// A full disk takes the settings back to what they were at the start.
+        ForgetsSettings,
+        /// Some effects are forgotten on their way.
+        LosesEffects,
+        /// The second batch in flight is taken for durable with the first.
+        ReleasesOutOfOrder,
+    }
+}

@@ -1,0 +1,60 @@
+//! Why the scheduler takes no work at all for now. Reasons that concern one wish are rejections.
+
+use bellwether_core::model::Micros;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unavailable {
+    #[error("the disk is full; nothing new is taken until there is space again")]
+    DiskFull,
+    #[error("the scheduler is shutting down; connect again in a moment")]
+    ShuttingDown,
+    #[error("the scheduler is busy; slow down and try again")]
+    Busy,
+    #[error("the journal could not take it and the state was rebuilt; nothing was changed")]
+    Rebuilt,
+    #[error(
+        "it is not known whether the journal has kept it; look what became of it, or send it again \
+         with the same idempotency key"
+    )]
+    Unknown,
+    #[error("another scheduler has taken over; connect to it")]
+    Deposed,
+    #[error("this scheduler follows another; connect to that one")]
+    Following,
+}
+
+impl Unavailable {
+    pub fn code(self) -> &'static str {
+        match self {
+            Unavailable::DiskFull => "disk_full",
+            Unavailable::ShuttingDown => "shutting_down",
+            Unavailable::Busy => "busy",
+            Unavailable::Rebuilt => "rebuilt",
+            Unavailable::Unknown => "outcome_unknown",
+            Unavailable::Deposed => "deposed",
+            Unavailable::Following => "following",
+        }
+    }
+
+    pub fn retry_after(self) -> Micros {
+        match self {
+            Unavailable::DiskFull => Micros::from_secs(5),
+            Unavailable::ShuttingDown => Micros::from_secs(1),
+            Unavailable::Busy => Micros::from_millis(200),
+            Unavailable::Rebuilt | Unavailable::Unknown => Micros::from_millis(10),
+            Unavailable::Deposed | Unavailable::Following => Micros::from_millis(100),
+        }
+    }
+
+    /// Whether what was asked for may have happened all the same.
+    pub fn is_unknown(self) -> bool {
+        match self {
+            Unavailable::Unknown | Unavailable::ShuttingDown => true,
+            Unavailable::DiskFull
+            | Unavailable::Busy
+            | Unavailable::Rebuilt
+            | Unavailable::Deposed
+            | Unavailable::Following => false,
+        }
+    }
+}
