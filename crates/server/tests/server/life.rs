@@ -26,7 +26,7 @@ async fn a_job_is_submitted_offered_and_completed() -> Result<()> {
     assert_eq!(done.result, "42");
     assert_eq!(done.attempts.len(), 1);
     assert_eq!(done.attempts[0].worker, "w");
-    assert_eq!(done.attempts[0].state, "completed");
+    assert_eq!(done.attempts[0].state(), v1::AttemptState::Completed);
     assert!(done.attempts[0].decision.is_some());
     fixture.server.shutdown().await;
     Ok(())
