@@ -7,7 +7,7 @@ use bellwether_core::Engine;
 use bellwether_core::model::Config;
 use bellwether_journal::file::FileOptions;
 use bellwether_journal::sqlite::SqliteOptions;
-use bellwether_journal::{FileJournal, Head, OpenError, Reader, Snapshot, SqliteJournal};
+use bellwether_journal::{FileJournal, Head, OpenError, Reader, Snapshot, SqliteJournal, state};
 use bellwether_server::ServerConfig;
 use bellwether_server::config::JournalKind;
 
@@ -77,5 +77,5 @@ pub(crate) fn origin(reader: &dyn Reader) -> anyhow::Result<(Engine, Head)> {
     let snapshot = reader.load_snapshot()?.with_context(|| {
         format!("records up to {} are gone, and there is no snapshot", base.seq)
     })?;
-    Ok((Engine::restore(&snapshot.bytes)?, snapshot.head))
+    Ok((state::decode(&snapshot.bytes)?, snapshot.head))
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use bellwether_core::verify::Mismatch;
 use bellwether_core::{Engine, Event};
-use bellwether_journal::{Damage, OpenError};
+use bellwether_journal::{Damage, OpenError, state};
 use clap::Args;
 use serde::Serialize;
 
@@ -107,7 +107,7 @@ fn replay(arguments: &Arguments) -> anyhow::Result<Result<Report, Damage>> {
         }
     }
     drop(progress);
-    let state_hash = engine.state_hash().iter().map(|byte| format!("{byte:02x}")).collect();
+    let state_hash = state::hash(engine.state()).iter().map(|byte| format!("{byte:02x}")).collect();
     Ok(Ok(Report {
         events,
         decisions,

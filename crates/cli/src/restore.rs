@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use bellwether_core::Engine;
 use bellwether_core::model::Seq;
-use bellwether_journal::{Chain, Head, Snapshot};
+use bellwether_journal::{Chain, Head, Snapshot, state};
 use bellwether_sdk::v1;
 use clap::Args;
 use prost::Message as _;
@@ -64,7 +63,7 @@ fn from_file(file: &Path) -> anyhow::Result<Snapshot> {
         std::fs::read(file).with_context(|| format!("failed to read {}", file.display()))?;
     let wrong = || format!("{} is not a snapshot", file.display());
     let chunk = v1::SnapshotChunk::decode(bytes.as_slice()).with_context(wrong)?;
-    let engine = Engine::restore(&chunk.bytes).with_context(wrong)?;
+    let engine = state::decode(&chunk.bytes).with_context(wrong)?;
     anyhow::ensure!(engine.last_seq() == Seq(chunk.seq), wrong());
     let chain: [u8; 32] = chunk.chain.as_ref().try_into().with_context(wrong)?;
     Ok(Snapshot { head: Head { seq: Seq(chunk.seq), chain: Chain(chain) }, bytes: chunk.bytes })
@@ -91,6 +90,6 @@ fn from_journal(dir: &Path, to: Option<Seq>) -> anyhow::Result<(Backend, Snapsho
         }
         head = record.head();
     }
-    let bytes = engine.snapshot().into();
+    let bytes = state::encode(engine.state()).into();
     Ok((backend, Snapshot { head, bytes }))
 }

@@ -10,7 +10,6 @@ use crate::model::{Config, Seq, Timestamp};
 use crate::place::predictor::{Predictor, predictor};
 use crate::place::queue::Next;
 use crate::rejection::Rejection;
-use crate::snapshot::SnapshotError;
 use crate::state::State;
 use crate::verify::{Mismatch, check_moved};
 
@@ -55,10 +54,11 @@ impl Engine {
         Engine::around(state)
     }
 
-    /// Volatile things start afresh: every worker has its full time to be heard of.
-    pub fn restore(snapshot: &[u8]) -> Result<Engine, SnapshotError> {
-        let state = crate::snapshot::decode(snapshot)?;
-        Ok(Engine::around(state))
+    /// An engine with the facts of another, as a snapshot keeps them. Volatile things start afresh:
+    /// every worker has its full time to be heard of.
+    pub fn restore(mut facts: State) -> Engine {
+        facts.derive_index();
+        Engine::around(facts)
     }
 
     fn around(state: State) -> Engine {
@@ -73,14 +73,6 @@ impl Engine {
             durable,
             fresh: true,
         }
-    }
-
-    pub fn snapshot(&self) -> Vec<u8> {
-        crate::snapshot::encode(self)
-    }
-
-    pub fn state_hash(&self) -> [u8; 32] {
-        *blake3::hash(&self.snapshot()).as_bytes()
     }
 
     pub fn state(&self) -> &State {

@@ -20,7 +20,6 @@ pub mod life;
 pub mod model;
 pub mod place;
 pub mod rejection;
-pub mod snapshot;
 pub mod state;
 pub mod verify;
 pub mod why;

@@ -1,13 +1,13 @@
-//! All that the scheduler knows. Changed by `apply` alone.
+//! All that the scheduler knows.
 //!
-//! The fields are of two kinds. The first are facts, and go into a snapshot. The others (`index`)
-//! are derived from them to make decisions cheap, and are rebuilt when a snapshot is restored;
-//! no decision may depend on anything in them that the facts do not determine.
+//! The fields are of two kinds. The first are facts, go into a snapshot and are changed by `apply`
+//! alone; they are public, so that they can be written down and a state be built of them, and an
+//! engine only ever shows its own. The others (`index`, and what jobs and workers carry of it) are
+//! derived from them to make decisions cheap, and are rebuilt when a snapshot is restored; no
+//! decision may depend on anything in them that the facts do not determine.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-
-use serde::{Deserialize, Serialize};
 
 use crate::event::DeadReason;
 use crate::index::Index;
@@ -25,46 +25,46 @@ use crate::place::shadow::ShadowTotals;
 
 #[derive(Debug, Default)]
 pub struct State {
-    pub(crate) seq: Seq,
+    pub seq: Seq,
     /// The latest time that a command brought.
-    pub(crate) now: Timestamp,
+    pub now: Timestamp,
     /// The latest time of an event.
-    pub(crate) event_time: Timestamp,
-    pub(crate) config: Config,
-    pub(crate) config_version: u64,
-    pub(crate) last_job: JobNo,
-    pub(crate) last_run: RunNo,
-    pub(crate) last_worker: WorkerNo,
-    pub(crate) jobs: Table<JobNo, Job>,
-    pub(crate) runs: Table<RunNo, Run>,
-    pub(crate) workers: Table<WorkerNo, Worker>,
-    pub(crate) paused: BTreeSet<Name>,
-    pub(crate) statistics: Statistics,
-    pub(crate) breaker: Breaker,
-    pub(crate) hedging: Hedging,
-    pub(crate) shadow: ShadowTotals,
+    pub event_time: Timestamp,
+    pub config: Config,
+    pub config_version: u64,
+    pub last_job: JobNo,
+    pub last_run: RunNo,
+    pub last_worker: WorkerNo,
+    pub jobs: Table<JobNo, Job>,
+    pub runs: Table<RunNo, Run>,
+    pub workers: Table<WorkerNo, Worker>,
+    pub paused: BTreeSet<Name>,
+    pub statistics: Statistics,
+    pub breaker: Breaker,
+    pub hedging: Hedging,
+    pub shadow: ShadowTotals,
     /// How long models took to load, by name.
-    pub(crate) model_loads: BTreeMap<Name, Micros>,
+    pub model_loads: BTreeMap<Name, Micros>,
     /// The worker that round-robin chose last.
-    pub(crate) turn: WorkerNo,
+    pub turn: WorkerNo,
     /// The highest token granted or assigned so far.
-    pub(crate) token_max: Token,
+    pub token_max: Token,
     /// Jobs that have ended, in that order, until they are forgotten.
-    pub(crate) ended: VecDeque<(Timestamp, JobNo)>,
+    pub ended: VecDeque<(Timestamp, JobNo)>,
     /// Workers that went away, in that order, until they are forgotten.
-    pub(crate) gone: VecDeque<(Timestamp, WorkerNo)>,
+    pub gone: VecDeque<(Timestamp, WorkerNo)>,
     /// Who last completed a job of this type and sender.
-    pub(crate) last_runs: BTreeMap<(u32, u32), WorkerNo>,
+    pub last_runs: BTreeMap<(u32, u32), WorkerNo>,
     /// Idempotency keys in order of arrival, until they expire.
-    pub(crate) keys: VecDeque<(Timestamp, Name, JobNo)>,
-    pub(crate) totals: Totals,
+    pub keys: VecDeque<(Timestamp, Name, JobNo)>,
+    pub totals: Totals,
 
     pub(crate) index: Index,
     #[cfg(feature = "defects")]
     pub(crate) defect: Option<crate::defect::Defect>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
     pub spec: Arc<JobSpec>,
     pub state: JobState,
@@ -87,20 +87,24 @@ pub struct Job {
     pub locality: Option<WorkerNo>,
     /// Its last event.
     pub last: Seq,
-    #[serde(skip)]
+    pub derived: Derived,
+}
+
+/// What a job carries of the index, because every decision looks at it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Derived {
     pub(crate) class: u32,
     /// What predictions know it by.
-    #[serde(skip)]
     pub(crate) features: Features,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Escalated {
     pub priority: Priority,
     pub role: Option<Name>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobState {
     /// For so many dependencies.
     Waiting {
@@ -183,7 +187,7 @@ impl Job {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
     pub id: RunId,
     /// Jobs of it that the scheduler still remembers.
@@ -191,7 +195,7 @@ pub struct Run {
     pub live: u32,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worker {
     pub spec: Arc<WorkerSpec>,
     pub status: WorkerStatus,
@@ -211,15 +215,17 @@ pub struct Worker {
     pub short: u32,
     pub changed_at: Timestamp,
     pub last: Seq,
-    #[serde(skip)]
+    pub listing: Listing,
+}
+
+/// What a worker carries of the index.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Listing {
     pub(crate) kind: u32,
-    #[serde(skip)]
     pub(crate) listed: Option<crate::index::kinds::FreeKey>,
     /// When it was last heard of: volatile, a restart gives every worker a fresh term.
-    #[serde(skip)]
     pub(crate) seen_at: Timestamp,
     /// A timer is set for it.
-    #[serde(skip)]
     pub(crate) watched: bool,
 }
 
@@ -259,7 +265,7 @@ impl Worker {
 }
 
 /// Counts that are kept as things happen, because backpressure must not walk the queue.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
     pub live: u64,
     pub payload_bytes: u64,

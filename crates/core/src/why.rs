@@ -163,7 +163,7 @@ impl State {
         survey: &survey::Survey<'_>,
         now: Timestamp,
     ) -> Because {
-        let class = self.index.classes.get(job.class);
+        let class = self.index.classes.get(job.derived.class);
         if class.paused {
             return Because::Paused { kind: class.requirements.kind.clone() };
         }

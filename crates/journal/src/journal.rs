@@ -158,7 +158,9 @@ impl From<SnapshotError> for OpenError {
         match error {
             SnapshotError::Full => OpenError::Full,
             SnapshotError::Io(error) => OpenError::Io(error),
-            error @ SnapshotError::Damaged { .. } => OpenError::Io(io::Error::other(error)),
+            error @ (SnapshotError::Damaged { .. }
+            | SnapshotError::Format { .. }
+            | SnapshotError::Unreadable { .. }) => OpenError::Io(io::Error::other(error)),
         }
     }
 }

@@ -20,6 +20,7 @@ pub mod recorder;
 pub mod snapshot;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+pub mod state;
 pub mod thread;
 
 pub use chain::{Chain, Head};

@@ -6,6 +6,7 @@ use bellwether_core::model::Seq;
 use bytes::Bytes;
 
 use crate::chain::Head;
+use crate::state::FORMAT;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
@@ -29,6 +30,16 @@ pub enum SnapshotError {
          directory from a backup"
     )]
     Damaged { at: Seq },
+    #[error(
+        "the snapshot has format {found}, of a newer version; this one reads formats 1 to \
+         {FORMAT}. Start the version that wrote it, or a later one"
+    )]
+    Format { found: u32 },
+    #[error(
+        "the snapshot can't be understood: {why}. Start the version that wrote it, or restore the \
+         data directory from a backup"
+    )]
+    Unreadable { why: String },
     #[error("the disk is full; the snapshot was not saved")]
     Full,
     #[error("the snapshot could not be read or written: {0}")]

@@ -17,6 +17,7 @@ pub mod json;
 pub mod malformed;
 pub mod mirror;
 pub mod rejection;
+pub mod snapshot;
 pub mod submission;
 pub mod words;
 pub mod worker;

@@ -7,7 +7,7 @@ use crate::model::{
     Heartbeat, Micros, Name, Resources, Seq, Timestamp, WorkerNo, WorkerSpec, WorkerStatus,
 };
 use crate::place::availability::load_permille;
-use crate::state::{State, Worker};
+use crate::state::{Listing, State, Worker};
 
 /// Models whose loading times are remembered.
 const MODELS_MAX: usize = 10_000;
@@ -41,10 +41,7 @@ impl State {
             short: 0,
             changed_at: at,
             last: seq,
-            kind: 0,
-            listed: None,
-            seen_at: at,
-            watched: false,
+            listing: Listing { seen_at: at, ..Listing::default() },
         };
         self.workers.insert(no, worker);
         self.index.worker_ids.insert(spec.id.clone(), no);
@@ -138,7 +135,7 @@ impl State {
             let key = &self.index.kinds.get(kind).key;
             self.index.classes.add_kind(kind, |wanted| key.serves(wanted));
         }
-        self.expect_worker_mut(no).kind = kind;
+        self.expect_worker_mut(no).listing.kind = kind;
         self.expect_ends(no);
     }
 
@@ -146,7 +143,7 @@ impl State {
     /// should wait for a slot that is not filled again.
     fn expect_ends(&mut self, no: WorkerNo) {
         let worker = self.expect_worker(no);
-        let (kind, takes_jobs) = (worker.kind, worker.takes_jobs());
+        let (kind, takes_jobs) = (worker.listing.kind, worker.takes_jobs());
         for held in worker.held.clone() {
             let Some(attempt) = self.expect_job(held.job).attempt(held.token) else { continue };
             let end = (attempt.offered_at + attempt.predicted, held.job, held.token);
@@ -162,7 +159,7 @@ impl State {
     pub(super) fn leave_kind(&mut self, no: WorkerNo) {
         self.unlist_worker(no);
         let worker = self.expect_worker(no);
-        let (kind, slots) = (worker.kind, worker.spec.slots as usize);
+        let (kind, slots) = (worker.listing.kind, worker.spec.slots as usize);
         for held in worker.held.clone() {
             let Some(attempt) = self.expect_job(held.job).attempt(held.token) else { continue };
             let end = (attempt.offered_at + attempt.predicted, held.job, held.token);
@@ -177,16 +174,16 @@ impl State {
     pub(crate) fn relist_worker(&mut self, no: WorkerNo) {
         let wanted = self.free_key(no);
         let worker = self.workers.get_mut(no).expect("events name workers that are remembered");
-        if worker.listed == wanted {
+        if worker.listing.listed == wanted {
             return;
         }
-        let listed = std::mem::replace(&mut worker.listed, wanted.clone());
-        self.index.kinds.relist(worker.kind, listed, wanted);
+        let listed = std::mem::replace(&mut worker.listing.listed, wanted.clone());
+        self.index.kinds.relist(worker.listing.kind, listed, wanted);
     }
 
     fn unlist_worker(&mut self, no: WorkerNo) {
         let worker = self.expect_worker_mut(no);
-        let (listed, kind) = (worker.listed.take(), worker.kind);
+        let (listed, kind) = (worker.listing.listed.take(), worker.listing.kind);
         self.index.kinds.relist(kind, listed, None);
     }
 
@@ -215,7 +212,7 @@ impl State {
 
     /// The worker may have room for a class that had found none.
     pub(super) fn wake(&mut self, no: WorkerNo) {
-        if self.expect_worker(no).listed.is_some() {
+        if self.expect_worker(no).listing.listed.is_some() {
             if !self.index.wakes.contains(&no) {
                 self.index.wakes.push(no);
             }

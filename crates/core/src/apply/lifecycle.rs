@@ -26,7 +26,7 @@ impl State {
         worker.used.cpu = worker.used.cpu.saturating_add(resources.cpu);
         worker.used.memory = worker.used.memory.saturating_add(resources.memory);
         worker.short += u32::from(attempt.short);
-        let kind = worker.kind;
+        let kind = worker.listing.kind;
         let ends = &mut self.index.kinds.get_mut(kind).ends;
         ends.insert((at + attempt.predicted, no, attempt.token));
         self.relist_worker(attempt.worker);
@@ -53,7 +53,7 @@ impl State {
         worker.used.memory = worker.used.memory.saturating_sub(resources.memory);
         worker.short -= u32::from(attempt.short);
         worker.busy += at.since(attempt.phase.since());
-        let kind = worker.kind;
+        let kind = worker.listing.kind;
         let end = (attempt.offered_at + attempt.predicted, no, attempt.token);
         self.index.kinds.get_mut(kind).ends.remove(&end);
         self.relist_worker(attempt.worker);
@@ -62,7 +62,7 @@ impl State {
 
     pub(super) fn start_attempt(&mut self, no: JobNo, token: Token, at: Timestamp) {
         let job = self.expect_job(no);
-        let (kind, timeout) = (job.features.kind, job.spec.timeout);
+        let (kind, timeout) = (job.derived.features.kind, job.spec.timeout);
         let Some(attempt) = job.attempt(token) else { return };
         let Phase::Offered { since, .. } = attempt.phase else { return };
         self.hedging.observe(kind, at.since(since));
@@ -93,7 +93,8 @@ impl State {
     pub(super) fn learn_from(&mut self, no: JobNo, token: Token, at: Timestamp) {
         let job = self.expect_job(no);
         let Some(attempt) = job.attempt(token) else { return };
-        let (features, predicted, worker) = (job.features, attempt.predicted, attempt.worker);
+        let (features, predicted, worker) =
+            (job.derived.features, attempt.predicted, attempt.worker);
         let started = attempt.phase.since();
         let actual = at.since(started);
         let mean = self.totals.mean_duration.0;
@@ -101,7 +102,7 @@ impl State {
             0 => actual,
             _ => Micros(mean - mean / MEAN_WEIGHT + actual.0 / MEAN_WEIGHT),
         };
-        let class = self.index.kinds.get(self.expect_worker(worker).kind).class;
+        let class = self.index.kinds.get(self.expect_worker(worker).listing.kind).class;
         let observation = Observation { features, class, started, actual, predicted };
         if let Some(drift) = self.statistics.observe(&observation) {
             self.index.drifts.push(drift);

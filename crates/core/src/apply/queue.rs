@@ -10,7 +10,7 @@ use crate::model::{
     Timestamp, Token, WorkerNo,
 };
 use crate::place::rank::priority_bonus;
-use crate::state::{Escalated, Job, JobState, Run, State};
+use crate::state::{Derived, Escalated, Job, JobState, Run, State};
 
 impl State {
     pub(super) fn take_submission(
@@ -76,8 +76,7 @@ impl State {
             dependents: Vec::new(),
             locality: None,
             last: seq,
-            class: 0,
-            features: self.statistics.features(spec),
+            derived: Derived { class: 0, features: self.statistics.features(spec) },
         };
         self.jobs.insert(no, job);
         self.enter_class(no);
@@ -111,7 +110,7 @@ impl State {
             return;
         }
         job.state = JobState::Ready;
-        let (class, place) = (job.class, (job.rank, no));
+        let (class, place) = (job.derived.class, (job.rank, no));
         self.index.classes.push(class, place);
         self.index.dirty = true;
     }
@@ -120,7 +119,7 @@ impl State {
     pub(super) fn unqueue_job(&mut self, no: JobNo) {
         let job = self.jobs.get(no).expect("events name jobs that are remembered");
         match &job.state {
-            JobState::Ready => self.index.classes.remove(job.class, (job.rank, no)),
+            JobState::Ready => self.index.classes.remove(job.derived.class, (job.rank, no)),
             JobState::Delayed { until } => self.index.timers.unset(*until, Timer::Delayed(no)),
             JobState::Waiting { .. }
             | JobState::Active(_)
@@ -145,7 +144,7 @@ impl State {
         self.token_max = token;
         self.unqueue_job(no);
         let job = self.jobs.get_mut(no).expect("events name jobs that are remembered");
-        let mut quiet_after = self.hedging.quiet_after(job.features.kind, &self.config);
+        let mut quiet_after = self.hedging.quiet_after(job.derived.features.kind, &self.config);
         if decision.load_model {
             quiet_after += decision.predicted_duration;
         }
@@ -200,7 +199,7 @@ impl State {
         self.expect_job_mut(no).pinned = Some(Box::new(id));
         self.enter_class(no);
         let job = self.expect_job(no);
-        let class = job.class;
+        let class = job.derived.class;
         if was_ready {
             self.index.classes.push(class, place);
             self.index.dirty = true;
@@ -215,7 +214,7 @@ impl State {
         let kinds = &self.index.kinds;
         let class =
             self.index.classes.enter(&requirements, paused, |wanted| kinds.matching(wanted));
-        self.expect_job_mut(no).class = class;
+        self.expect_job_mut(no).derived.class = class;
     }
 
     /// Jobs of a class share one copy of its requirements.
@@ -230,7 +229,7 @@ impl State {
     }
 
     pub(super) fn leave_class(&mut self, no: JobNo) {
-        let class = self.expect_job(no).class;
+        let class = self.expect_job(no).derived.class;
         self.index.classes.leave(class);
     }
 

@@ -44,11 +44,11 @@ impl Engine {
         let now = self.state.now;
         let term = self.state.config.unreachable_after;
         let Some(worker) = self.state.workers.get_mut(no) else { return };
-        let seen = std::mem::replace(&mut worker.seen_at, now);
-        if seen == now && worker.watched {
+        let seen = std::mem::replace(&mut worker.listing.seen_at, now);
+        if seen == now && worker.listing.watched {
             return;
         }
-        let was_watched = std::mem::replace(&mut worker.watched, true);
+        let was_watched = std::mem::replace(&mut worker.listing.watched, true);
         // One timer a worker: it is moved when it fires, not with every sign of life.
         if !was_watched {
             self.state.index.timers.set(now + term, Timer::Worker(no));

@@ -35,15 +35,15 @@ impl Engine {
         let now = self.state.now;
         let Some(worker) = self.state.workers.get_mut(no) else { return };
         if worker.status == WorkerStatus::Unreachable {
-            worker.watched = false;
+            worker.listing.watched = false;
             return;
         }
-        let due = worker.seen_at + term;
+        let due = worker.listing.seen_at + term;
         if due > now {
             self.state.index.timers.set(due, Timer::Worker(no));
             return;
         }
-        worker.watched = false;
+        worker.listing.watched = false;
         self.abandon(no, "the worker was not heard of in time");
         self.emit(Event::WorkerLost { worker: no });
     }

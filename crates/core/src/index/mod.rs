@@ -2,6 +2,7 @@
 
 pub(crate) mod classes;
 pub(crate) mod kinds;
+mod rebuild;
 pub(crate) mod timers;
 
 use hashbrown::HashMap;

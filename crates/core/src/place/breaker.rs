@@ -1,11 +1,9 @@
 //! The circuit breaker in front of the predictor: a failing predictor is left alone for a while,
 //! and round-robin stands in, so no job ever waits for a prediction.
 
-use serde::{Deserialize, Serialize};
-
 use crate::model::Timestamp;
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Breaker {
     /// Failures in a row.
     pub failures: u32,

@@ -73,7 +73,7 @@ pub(crate) struct Wanted<'a> {
 impl State {
     pub(crate) fn candidates(&self, wanted: &Wanted<'_>) -> Result<Candidates, PredictorError> {
         let mut found = Candidates::default();
-        let class = self.index.classes.get(wanted.job.class);
+        let class = self.index.classes.get(wanted.job.derived.class);
         if let Target::Receiver(id) = &class.requirements.target {
             self.receiver_candidate(wanted, id, &mut found)?;
         } else if class.kinds.iter().any(|kind| self.has_room(wanted, *kind)) {
@@ -105,10 +105,10 @@ impl State {
     ) -> Result<(), PredictorError> {
         let Some(no) = self.worker_no(id.as_str()) else { return Ok(()) };
         let worker = self.expect_worker(no);
-        let requirements = &self.index.classes.get(wanted.job.class).requirements;
-        if worker.listed.is_none()
+        let requirements = &self.index.classes.get(wanted.job.derived.class).requirements;
+        if worker.listing.listed.is_none()
             || wanted.except == Some(no)
-            || !self.index.kinds.get(worker.kind).key.serves(requirements)
+            || !self.index.kinds.get(worker.listing.kind).key.serves(requirements)
         {
             return Ok(());
         }
@@ -116,7 +116,7 @@ impl State {
             found.unfit += 1;
             return Ok(());
         }
-        let outlook = self.outlook(wanted, worker.kind)?;
+        let outlook = self.outlook(wanted, worker.listing.kind)?;
         found.list.push(self.candidate(wanted, no, worker, outlook));
         Ok(())
     }
@@ -168,7 +168,7 @@ impl State {
         outlook: Outlook,
     ) -> Candidate {
         let gone_after = self.config.unreachable_after;
-        let prefetch = worker.listed.as_ref().is_some_and(|key| key.prefetch);
+        let prefetch = worker.listing.listed.as_ref().is_some_and(|key| key.prefetch);
         let foreign = decayed(worker.foreign_queue, worker.beat_at, wanted.now, gone_after);
         let mut wait = outlook.duration.times(u64::from(foreign));
         if prefetch {
@@ -197,9 +197,11 @@ impl State {
     ) -> Result<Outlook, PredictorError> {
         let entry = self.index.kinds.get(kind);
         let prediction = match wanted.predictor {
-            Some(predictor) => {
-                predictor.predict(&self.statistics, &wanted.job.features, Some(entry.class))?
-            }
+            Some(predictor) => predictor.predict(
+                &self.statistics,
+                &wanted.job.derived.features,
+                Some(entry.class),
+            )?,
             None => Prediction {
                 estimate: self.config.duration_default,
                 confidence_percent: 0,

@@ -175,7 +175,7 @@ impl State {
 
     /// The worker that has the job's data, ran its like before, or stands in the same zone.
     fn nearest(&self, wanted: &Wanted<'_>, found: &Candidates) -> Option<(Candidate, Reason)> {
-        let features = &wanted.job.features;
+        let features = &wanted.job.derived.features;
         let before = self.last_runs.get(&(features.kind, features.sender)).copied();
         for (near, reason) in
             [(wanted.job.locality, Reason::DataLocality), (before, Reason::PreviouslyExecuted)]
@@ -226,7 +226,7 @@ impl State {
             self.index.kinds.get(outlook.kind).turn.range(range).copied().find(|no| {
                 let worker = self.expect_worker(*no);
                 wanted.except != Some(*no)
-                    && worker.listed.as_ref().is_some_and(|key| key.prefetch == prefetch)
+                    && worker.listing.listed.as_ref().is_some_and(|key| key.prefetch == prefetch)
                     && worker.fits(resources)
             })
         });
@@ -240,15 +240,15 @@ impl State {
         no: WorkerNo,
     ) -> Result<Option<Candidate>, PredictorError> {
         let Some(worker) = self.workers.get(no) else { return Ok(None) };
-        let class = self.index.classes.get(wanted.job.class);
-        if worker.listed.is_none()
+        let class = self.index.classes.get(wanted.job.derived.class);
+        if worker.listing.listed.is_none()
             || wanted.except == Some(no)
-            || !class.kinds.contains(&worker.kind)
+            || !class.kinds.contains(&worker.listing.kind)
             || !worker.fits(class.requirements.resources)
         {
             return Ok(None);
         }
-        let outlook = self.outlook(wanted, worker.kind)?;
+        let outlook = self.outlook(wanted, worker.listing.kind)?;
         Ok(Some(self.candidate(wanted, no, worker, outlook)))
     }
 

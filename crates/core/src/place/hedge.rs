@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use crate::model::{Config, Micros};
 
 /// Hedges allowed before any budget has been earned, so that small fleets are covered too.
@@ -13,16 +11,16 @@ const SAMPLES_MIN: u32 = 5;
 /// Types whose acknowledgements are told apart.
 const TYPES_MAX: usize = 10_000;
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hedging {
-    by_type: BTreeMap<u32, AckTimes>,
+    pub by_type: BTreeMap<u32, AckTimes>,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct AckTimes {
-    samples: u32,
-    mean: u64,
-    deviation: u64,
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AckTimes {
+    pub samples: u32,
+    pub mean: u64,
+    pub deviation: u64,
 }
 
 impl Hedging {

@@ -61,18 +61,19 @@ impl State {
         let mut wakes = std::mem::take(&mut self.index.wakes);
         wakes.retain(|no| {
             let Some(worker) = self.workers.get(*no) else { return false };
-            if worker.listed.is_none() {
+            if worker.listing.listed.is_none() {
                 return false;
             }
             let classes = &self.index.classes;
-            let kind = &self.index.kinds.get(worker.kind).key;
+            let kind = &self.index.kinds.get(worker.listing.kind).key;
             let fits = |class: &u32| {
                 let class = classes.get(*class);
                 !class.paused
                     && worker.fits(class.requirements.resources)
                     && kind.serves(&class.requirements)
             };
-            let Some(class) = classes.parked_for(worker.kind, worker.id()).find(fits) else {
+            let Some(class) = classes.parked_for(worker.listing.kind, worker.id()).find(fits)
+            else {
                 return false;
             };
             self.index.classes.unpark(class);

@@ -1,11 +1,9 @@
 //! How another policy would have done.
 
-use serde::{Deserialize, Serialize};
-
 use crate::event::Shadow;
 use crate::model::WorkerNo;
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ShadowTotals {
     pub decisions: u64,
     pub agreed: u64,

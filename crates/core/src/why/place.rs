@@ -21,10 +21,10 @@ pub struct Place {
 
 impl State {
     pub(super) fn place(&self, no: JobNo, job: &Job, suitable: &[&Worker]) -> Place {
-        let own = self.index.classes.get(job.class);
+        let own = self.index.classes.get(job.derived.class);
         let before = ..(job.rank, no);
         let ahead_in_class = own.ready.range(before).take(AHEAD_MAX).count();
-        let kinds: BTreeSet<u32> = suitable.iter().map(|worker| worker.kind).collect();
+        let kinds: BTreeSet<u32> = suitable.iter().map(|worker| worker.listing.kind).collect();
         let competes = |class: &&Class| match &class.requirements.target {
             _ if class.paused => false,
             Target::Receiver(id) => suitable.iter().any(|worker| worker.id() == id),
@@ -80,7 +80,7 @@ impl State {
                 let end = |attempt: &crate::model::Attempt| attempt.offered_at + attempt.predicted;
                 attempts.iter().map(|attempt| expected_wait(end(attempt), now)).min()
             }
-            JobState::Ready if self.index.classes.get(job.class).paused => None,
+            JobState::Ready if self.index.classes.get(job.derived.class).paused => None,
             JobState::Ready => Some(lasts),
             JobState::Delayed { until } => Some(until.since(now) + lasts),
             JobState::Waiting { .. } => Some(self.dependencies_done(job, now, left)? + lasts),

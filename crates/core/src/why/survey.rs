@@ -65,7 +65,7 @@ impl Survey<'_> {
 impl State {
     /// Sorts the workers by what they could do for the job.
     pub(super) fn survey(&self, job: &Job) -> Survey<'_> {
-        let wanted = &self.index.classes.get(job.class).requirements;
+        let wanted = &self.index.classes.get(job.derived.class).requirements;
         let mut survey = Survey::default();
         // Workers of one kind lack the same, and there may be many of them.
         let mut lacks: BTreeMap<u32, Option<Nearness>> = BTreeMap::new();
@@ -77,8 +77,8 @@ impl State {
             {
                 continue;
             }
-            let key = &self.index.kinds.get(worker.kind).key;
-            let lack = lacks.entry(worker.kind).or_insert_with(|| nearness(key, wanted));
+            let key = &self.index.kinds.get(worker.listing.kind).key;
+            let lack = lacks.entry(worker.listing.kind).or_insert_with(|| nearness(key, wanted));
             match lack {
                 Some(nearness) if reachable => {
                     survey.unable += 1;
@@ -100,11 +100,11 @@ impl State {
         survey: &Survey<'_>,
         now: Timestamp,
     ) -> Because {
-        let wanted = &self.index.classes.get(job.class).requirements;
+        let wanted = &self.index.classes.get(job.derived.class).requirements;
         let room = |worker: &Worker| self.availability(worker, now).estimated_available_at;
         let order = |worker: &&&Worker| {
             // One that has a slot comes nearer than one that has none.
-            (worker.listed.is_none(), room(worker), worker.id().clone())
+            (worker.listing.listed.is_none(), room(worker), worker.id().clone())
         };
         if let Some(worker) = survey.able.iter().min_by_key(order) {
             return Because::Busy {
@@ -126,7 +126,7 @@ impl State {
             Some((_, worker)) => Because::Impossible {
                 workers: survey.unable,
                 nearest: worker.id().clone(),
-                lacks: self.index.kinds.get(worker.kind).key.lacking(wanted).collect(),
+                lacks: self.index.kinds.get(worker.listing.kind).key.lacking(wanted).collect(),
             },
             None => Because::NoWorkers,
         }
@@ -135,7 +135,7 @@ impl State {
     fn short_of(&self, worker: &Worker, wanted: &Requirements) -> Short {
         let (free, has, wants) = (worker.free(), worker.spec.resources, wanted.resources);
         let max = self.config.max_queue_per_worker;
-        match worker.listed {
+        match worker.listing.listed {
             None if worker.foreign_queue >= max => {
                 Short::Queue { waiting: worker.foreign_queue, max }
             }
@@ -156,7 +156,7 @@ impl<'a> Survey<'a> {
             _ if worker.draining => self.fleet.draining.push(id()),
             WorkerStatus::Open => {
                 self.able.push(worker);
-                if worker.listed.is_some() && worker.fits(wanted.resources) {
+                if worker.listing.listed.is_some() && worker.fits(wanted.resources) {
                     self.free.push(worker);
                 }
             }

@@ -21,7 +21,7 @@ use bellwether_core::{Answer, Command, Report};
 use expect_test::Expect;
 
 pub(crate) use parse::{Words, name, span};
-pub(crate) use world::{Outcome, START, World, restored};
+pub(crate) use world::{Outcome, START, World, hash, restored};
 
 /// Runs a script from an empty scheduler and compares what happened.
 #[track_caller]

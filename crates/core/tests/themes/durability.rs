@@ -72,11 +72,3 @@ fn replay_comes_before_the_first_command() {
     engine.handle(Timestamp(5), Command::Pause { kind: Name::fixed("t") }).result.unwrap();
     engine.replay(&entry);
 }
-
-#[test]
-fn a_snapshot_of_another_format_is_refused_with_its_number() {
-    let mut snapshot = with_one_offer().snapshot();
-    snapshot[0] = 99;
-    let error = Engine::restore(&snapshot).unwrap_err();
-    assert_eq!(error.to_string(), "the snapshot has format 99; this version reads 1 to 2");
-}

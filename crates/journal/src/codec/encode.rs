@@ -114,7 +114,7 @@ fn about(event: &Event) -> usize {
     }
 }
 
-fn about_job(job: &JobSpec) -> usize {
+pub(crate) fn about_job(job: &JobSpec) -> usize {
     130 + job.payload.len()
 }
 
@@ -132,7 +132,7 @@ fn submitted(
     }
 }
 
-fn job_spec(buffer: &mut Vec<u8>, spec: &JobSpec) {
+pub(crate) fn job_spec(buffer: &mut Vec<u8>, spec: &JobSpec) {
     buffer.name(1, Some(&spec.id));
     buffer.name(2, spec.node.as_ref());
     buffer.message(3, 0, |b| requirements(b, &spec.requirements));

@@ -3,4 +3,4 @@
 pub(crate) mod decode;
 pub(crate) mod encode;
 pub(crate) mod salvage;
-mod writer;
+pub(crate) mod writer;

@@ -10,6 +10,8 @@ const VARINT_BYTES_MAX: usize = 10;
 pub(crate) trait Writer {
     fn varint(&mut self, value: u64);
     fn uint(&mut self, tag: u32, value: u64);
+    /// Written even if it is zero, as one of several and an optional are.
+    fn present_uint(&mut self, tag: u32, value: u64);
     fn sint(&mut self, tag: u32, value: i64);
     fn boolean(&mut self, tag: u32, value: bool);
     fn bytes(&mut self, tag: u32, value: &[u8]);
@@ -44,9 +46,14 @@ impl Writer for Vec<u8> {
     #[inline]
     fn uint(&mut self, tag: u32, value: u64) {
         if value != 0 {
-            key(self, tag, VARINT);
-            self.varint(value);
+            self.present_uint(tag, value);
         }
+    }
+
+    #[inline]
+    fn present_uint(&mut self, tag: u32, value: u64) {
+        key(self, tag, VARINT);
+        self.varint(value);
     }
 
     #[inline]

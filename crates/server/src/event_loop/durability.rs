@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bellwether_core::Effect;
 use bellwether_journal::thread::{Durable, NotTaken, Outcome};
-use bellwether_journal::{AppendError, Record, Snapshot};
+use bellwether_journal::{AppendError, Record, Snapshot, state};
 use tokio::sync::oneshot;
 
 use super::message::Message;
@@ -110,7 +110,7 @@ impl Loop {
         if !quiet || (!due && self.snapshots_wanted.is_empty()) {
             return;
         }
-        let bytes = self.engine.snapshot();
+        let bytes = state::encode(self.engine.state());
         for wanted in self.snapshots_wanted.drain(..) {
             let snapshot = Snapshot { head: self.durable, bytes: bytes.clone().into() };
             if wanted.send(snapshot).is_err() {
@@ -154,7 +154,8 @@ impl Loop {
         self.replies.fail(Unavailable::ShuttingDown, &mut self.outbox);
         self.outbox.say_reconnect();
         self.waiters.clear();
-        if let Err(error) = self.schedule.save_now(self.durable, self.engine.snapshot()) {
+        if let Err(error) = self.schedule.save_now(self.durable, state::encode(self.engine.state()))
+        {
             tracing::warn!(%error, "the last snapshot was not saved; the next start takes longer");
         }
         if let Some(journal) = self.journal.take() {

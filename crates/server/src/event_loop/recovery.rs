@@ -2,7 +2,7 @@
 
 use bellwether_core::Engine;
 use bellwether_core::model::Config;
-use bellwether_journal::{Journal, ReadError, SnapshotError};
+use bellwether_journal::{Journal, ReadError, SnapshotError, state};
 
 use crate::projections::telemetry::Past;
 
@@ -12,8 +12,6 @@ pub enum RecoverError {
     Read(#[from] ReadError),
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
-    #[error("the snapshot could not be understood: {0}")]
-    State(#[from] bellwether_core::snapshot::SnapshotError),
 }
 
 /// The latest snapshot and what the journal holds behind it. The configuration that an empty
@@ -25,7 +23,7 @@ pub(crate) fn recover(
     mut past: Option<&mut Past>,
 ) -> Result<Engine, RecoverError> {
     let mut engine = match journal.load_snapshot()? {
-        Some(snapshot) => Engine::restore(&snapshot.bytes)?,
+        Some(snapshot) => state::decode(&snapshot.bytes)?,
         None => Engine::new(Config::default()),
     };
     if let Some(past) = &mut past {

@@ -206,7 +206,7 @@ async fn a_snapshot_is_the_state() -> Result<()> {
     while let Some(chunk) = chunks.message().await? {
         bytes.extend_from_slice(&chunk.bytes);
     }
-    let engine = bellwether_core::Engine::restore(&bytes)?;
+    let engine = bellwether_journal::state::decode(&bytes)?;
     assert!(engine.state().job_no("a").is_some());
     Ok(())
 }

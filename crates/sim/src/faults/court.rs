@@ -116,7 +116,7 @@ impl Court {
 
     /// The state that the durable events make, with their last position.
     pub(crate) fn follower_hash(&self) -> [u8; 32] {
-        self.follower.state_hash()
+        bellwether_journal::state::hash(self.follower.state())
     }
 
     /// The highest token that was ever offered.

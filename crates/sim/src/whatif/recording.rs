@@ -7,9 +7,8 @@ use std::sync::Arc;
 use bellwether_core::model::{
     Config, Guarantee, JobNo, JobSpec, Micros, Name, NewJob, Timestamp, Token, WorkerNo, WorkerSpec,
 };
-use bellwether_core::snapshot::SnapshotError as StateError;
-use bellwether_core::{Engine, Entry, Event};
-use bellwether_journal::{Head, ReadError, Reader, SnapshotError};
+use bellwether_core::{Entry, Event};
+use bellwether_journal::{Head, ReadError, Reader, SnapshotError, state};
 use serde::Serialize;
 
 use crate::trace::engine_run::FOR_EVER;
@@ -21,8 +20,6 @@ pub enum RecordingError {
     Read(#[from] ReadError),
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
-    #[error(transparent)]
-    State(#[from] StateError),
     #[error("no job in the journal has completed, so there is nothing to compare")]
     Nothing,
 }
@@ -77,7 +74,7 @@ impl Recording {
         if reader.base()? != Head::GENESIS
             && let Some(snapshot) = reader.load_snapshot()?
         {
-            let engine = Engine::restore(&snapshot.bytes)?;
+            let engine = state::decode(&snapshot.bytes)?;
             let workers = engine.state().workers();
             notes.workers = workers.map(|(no, worker)| (no, worker.spec.clone())).collect();
             notes.config = engine.state().config().clone();

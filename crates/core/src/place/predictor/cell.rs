@@ -1,7 +1,5 @@
 //! What is remembered under one key.
 
-use serde::{Deserialize, Serialize};
-
 use crate::model::Timestamp;
 
 /// Clusters that a cell tells apart.
@@ -24,17 +22,17 @@ const ERROR_UNKNOWN: f32 = 0.5;
 ///
 /// What counts as later is when a job started, not when it finished: of many started together the
 /// longest finish last, and would otherwise be taken for what such jobs take now.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(super) struct Cell {
-    samples: u32,
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Durations {
+    pub samples: u32,
     /// When the latest of them started.
-    latest: Timestamp,
-    estimate: f32,
+    pub latest: Timestamp,
+    pub estimate: f32,
     /// A moving average of how wrong the estimate was, see [`error`].
-    error: f32,
-    centres: [f32; CLUSTERS],
+    pub error: f32,
+    pub centres: [f32; CLUSTERS],
     /// Zero where there is no cluster yet.
-    weights: [f32; CLUSTERS],
+    pub weights: [f32; CLUSTERS],
 }
 
 /// What a history says of the next job.
@@ -46,12 +44,12 @@ pub(super) struct Belief {
     pub(super) samples: u32,
 }
 
-impl Cell {
-    pub(super) fn new(actual: f32, started: Timestamp) -> Cell {
+impl Durations {
+    pub(super) fn new(actual: f32, started: Timestamp) -> Durations {
         let (mut centres, mut weights) = ([0.0; CLUSTERS], [0.0; CLUSTERS]);
         centres[0] = actual;
         weights[0] = 1.0;
-        Cell {
+        Durations {
             samples: 1,
             latest: started,
             estimate: actual,
@@ -123,8 +121,8 @@ fn index_of(weights: &[f32; CLUSTERS], beats: impl Fn(f32, f32) -> bool) -> usiz
 mod tests {
     use super::*;
 
-    fn cell(durations: &[f32]) -> Cell {
-        let mut cell = Cell::new(durations[0], Timestamp(0));
+    fn cell(durations: &[f32]) -> Durations {
+        let mut cell = Durations::new(durations[0], Timestamp(0));
         for (started, duration) in (1..).zip(&durations[1..]) {
             cell.observe(*duration, Timestamp(started));
         }
@@ -145,7 +143,7 @@ mod tests {
 
     #[test]
     fn of_jobs_started_together_the_last_to_finish_do_not_count_more() {
-        let mut cell = Cell::new(10.0, Timestamp(7));
+        let mut cell = Durations::new(10.0, Timestamp(7));
         for actual in [10.0, 10.0, 10.0, 50.0, 90.0, 90.0, 90.0] {
             cell.observe(actual, Timestamp(7));
         }
@@ -160,7 +158,7 @@ mod tests {
 
     #[test]
     fn confidence_grows_with_samples_and_falls_with_error() {
-        let confidence = |cell: Cell| cell.belief().confidence_percent();
+        let confidence = |cell: Durations| cell.belief().confidence_percent();
         let steady = confidence(cell(&[10.0; 20]));
         let erratic = confidence(cell(&[10.0, 90.0, 10.0, 90.0, 10.0, 90.0, 10.0, 90.0]));
         assert!(steady > 80, "{steady}");

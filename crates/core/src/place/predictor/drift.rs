@@ -1,7 +1,5 @@
 //! How good the predictions of a type are, and whether they are getting worse.
 
-use serde::{Deserialize, Serialize};
-
 use super::cell::error;
 use crate::model::Micros;
 
@@ -24,14 +22,14 @@ pub struct Drift {
 }
 
 /// The predictions that jobs of one type were placed by, compared with what they took.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Accuracy {
-    samples: u32,
+    pub samples: u32,
     /// Off by at most a quarter of the actual duration.
-    near: u32,
-    recent: f32,
-    usual: f32,
-    drifting: bool,
+    pub near: u32,
+    pub recent: f32,
+    pub usual: f32,
+    pub drifting: bool,
 }
 
 impl Accuracy {

@@ -2,18 +2,16 @@
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
-use serde::{Deserialize, Serialize, Serializer};
 
 use crate::model::Name;
 use crate::model::limits::INTERNED_MAX;
 
 /// Number 0 stands for everything else: names not seen yet, no name, and all names that came
 /// after the first [`INTERNED_MAX`].
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(from = "Vec<Name>")]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Interner {
     /// The name of number 1 comes first.
-    names: Vec<Name>,
+    pub(super) names: Vec<Name>,
     numbers: HashMap<Name, u32, FxBuildHasher>,
 }
 
@@ -48,12 +46,6 @@ impl From<Vec<Name>> for Interner {
     fn from(names: Vec<Name>) -> Interner {
         let numbers = (1..).zip(&names).map(|(number, name)| (name.clone(), number)).collect();
         Interner { names, numbers }
-    }
-}
-
-impl Serialize for Interner {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.names.serialize(serializer)
     }
 }
 

@@ -1,7 +1,5 @@
 //! Under what an average is kept.
 
-use serde::{Deserialize, Serialize};
-
 use super::Features;
 
 /// Which features a key tells apart besides the type, which it always does. Finer levels come first.
@@ -19,7 +17,7 @@ impl Level {
 
 /// Level, type, sender and size in one number, cpu and worker class in another. What differs most
 /// lies in the low bits, from where the hash spreads it furthest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Key(u64, u64);
 
 impl Key {
@@ -36,6 +34,41 @@ impl Key {
             | u64::from(size) << 48
             | level << 56;
         Key(what, class | u64::from(cpu) << 24)
+    }
+}
+
+/// The same, told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CellKey {
+    pub job_type: u32,
+    /// None is all senders.
+    pub sender: Option<u32>,
+    pub size_bucket: u8,
+    /// Millicores.
+    pub cpu: u32,
+    /// None is the average over machines.
+    pub machine: Option<u32>,
+}
+
+impl From<Key> for CellKey {
+    fn from(Key(what, place): Key) -> CellKey {
+        let number = |value: u64| (value & 0xff_ffff) as u32;
+        CellKey {
+            job_type: number(what),
+            sender: (what >> 56 == 0).then_some(number(what >> 24)),
+            size_bucket: (what >> 48) as u8,
+            cpu: (place >> 24) as u32,
+            machine: number(place).checked_sub(1),
+        }
+    }
+}
+
+impl From<CellKey> for Key {
+    fn from(key: CellKey) -> Key {
+        let CellKey { job_type, sender, size_bucket, cpu, machine } = key;
+        let level = if sender.is_some() { Level::Sender } else { Level::Size };
+        let sender = sender.unwrap_or_default();
+        Key::new(level, &Features { kind: job_type, sender, size_bucket, cpu }, machine)
     }
 }
 
@@ -61,6 +94,9 @@ mod tests {
             Features { cpu: 1, ..base },
         ] {
             keys.push(Key::new(Level::Sender, &changed, None));
+        }
+        for key in &keys {
+            assert_eq!(Key::from(CellKey::from(*key)), *key);
         }
         let count = keys.len();
         keys.sort();

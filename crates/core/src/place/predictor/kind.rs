@@ -1,8 +1,6 @@
 //! What is known of one type.
 
-use serde::{Deserialize, Serialize};
-
-use super::cell::{Belief, Cell, error};
+use super::cell::{Belief, Durations, error};
 use super::choice::COARSENESS;
 use super::drift::Accuracy;
 use super::statistics::Observation;
@@ -13,26 +11,26 @@ const ALPHA: f32 = 0.3;
 /// Jobs that the choice between predictors looks back over.
 const RIVALRY_JOBS: u32 = 16;
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Kind {
-    samples: u32,
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct TypeHistory {
+    pub samples: u32,
     /// When the latest of them started.
-    latest: Timestamp,
-    average: f32,
-    average_error: f32,
+    pub latest: Timestamp,
+    pub average: f32,
+    pub average_error: f32,
     /// The error of the finest key at the same jobs.
-    finest_error: f32,
+    pub finest_error: f32,
     /// Jobs behind these two errors, at most [`RIVALRY_JOBS`].
-    judged: u32,
+    pub judged: u32,
     /// What its jobs take on an average machine.
-    typical: Option<Cell>,
-    /// The classes that last ran it, the latest first.
-    classes: [Option<u32>; 2],
-    pub(super) configured: Option<Micros>,
-    pub(super) accuracy: Accuracy,
+    pub typical: Option<Durations>,
+    /// The machines that last ran it, the latest first.
+    pub machines: [Option<u32>; 2],
+    pub configured: Option<Micros>,
+    pub accuracy: Accuracy,
 }
 
-impl Kind {
+impl TypeHistory {
     /// A job took `duration`, or `typical` scaled to an average machine, and `finest` was what the
     /// finest key expected.
     pub(super) fn observe(
@@ -57,10 +55,10 @@ impl Kind {
         self.latest = self.latest.max(started);
         match &mut self.typical {
             Some(cell) => cell.observe(typical, started),
-            None => self.typical = Some(Cell::new(typical, started)),
+            None => self.typical = Some(Durations::new(typical, started)),
         }
-        if self.classes[0] != Some(observation.class) {
-            self.classes = [Some(observation.class), self.classes[0]];
+        if self.machines[0] != Some(observation.class) {
+            self.machines = [Some(observation.class), self.machines[0]];
         }
     }
 
@@ -81,7 +79,7 @@ impl Kind {
     }
 
     pub(super) fn typical(&self) -> Option<Belief> {
-        self.typical.as_ref().map(Cell::belief)
+        self.typical.as_ref().map(Durations::belief)
     }
 
     /// Whether the moving average has lately been clearly nearer than the finest key.
@@ -91,7 +89,7 @@ impl Kind {
 
     /// Another class that ran this type of late.
     pub(super) fn other_class(&self, than: u32) -> Option<u32> {
-        self.classes.into_iter().flatten().find(|class| *class != than)
+        self.machines.into_iter().flatten().find(|class| *class != than)
     }
 }
 

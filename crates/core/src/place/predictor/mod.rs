@@ -9,20 +9,25 @@ mod cell;
 mod choice;
 mod drift;
 mod ema;
+mod facts;
 mod hierarchical;
 mod interner;
 mod key;
 mod kind;
 mod report;
-mod sorted;
 mod speed;
 mod statistics;
 
 pub use auto::Auto;
+pub use cell::Durations;
 pub use drift::{Accuracy, Drift};
 pub use ema::Ema;
+pub use facts::StatisticsFacts;
 pub use hierarchical::Hierarchical;
+pub use key::CellKey;
+pub use kind::TypeHistory;
 pub use report::TypePrediction;
+pub use speed::Slowness;
 pub use statistics::{Observation, Statistics};
 
 use crate::model::Micros;

@@ -2,26 +2,24 @@
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
-use serde::{Deserialize, Serialize};
 
 /// Comparisons after which a class's speed only moves slowly.
 const SETTLED: u32 = 32;
 
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-struct Slowness {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Slowness {
     /// How many times longer than on an average machine.
-    factor: f32,
-    comparisons: u32,
+    pub factor: f32,
+    pub comparisons: u32,
 }
 
 /// Learned from types that ran on several classes, used for types that have not.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Speeds {
-    #[serde(with = "super::sorted")]
-    classes: HashMap<u32, Slowness, FxBuildHasher>,
+    pub(super) classes: HashMap<u32, Slowness, FxBuildHasher>,
     /// Mean factor of where jobs really run, in `jobs` of them at most [`SETTLED`] back.
-    mean: f32,
-    jobs: u32,
+    pub(super) mean: f32,
+    pub(super) jobs: u32,
 }
 
 impl Speeds {

@@ -2,14 +2,13 @@
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
-use serde::{Deserialize, Serialize};
 
-use super::cell::{Belief, Cell};
+use super::cell::{Belief, Durations};
 use super::choice::Choice;
 use super::drift::{Accuracy, Drift};
 use super::interner::Interner;
 use super::key::{Key, Level};
-use super::kind::Kind;
+use super::kind::TypeHistory;
 use super::speed::Speeds;
 use super::{Features, Prediction, size_bucket};
 use crate::model::limits::PREDICTION_KEYS_MAX;
@@ -19,19 +18,17 @@ use crate::model::{Config, JobSpec, Micros, Name, Sample, Timestamp};
 const DURATION_MAX: Micros = Micros::from_secs(1_000_000_000);
 
 /// All history that predictions are made of. Part of the state: equal histories are equal
-/// statistics, and equal statistics serialize to equal bytes.
+/// statistics.
 ///
 /// Bounded: at most [`PREDICTION_KEYS_MAX`] combinations of features are told apart. After that
 /// known combinations go on learning and new ones are predicted from coarser keys; what is known
 /// per type is bounded by the number of interned names and always kept.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Statistics {
-    names: Interner,
-    #[serde(with = "super::sorted")]
-    cells: HashMap<Key, Cell, FxBuildHasher>,
-    #[serde(with = "super::sorted")]
-    kinds: HashMap<u32, Kind, FxBuildHasher>,
-    speeds: Speeds,
+    pub(super) names: Interner,
+    pub(super) cells: HashMap<Key, Durations, FxBuildHasher>,
+    pub(super) kinds: HashMap<u32, TypeHistory, FxBuildHasher>,
+    pub(super) speeds: Speeds,
     duration_default: Micros,
     drift_percent: u32,
 }
@@ -177,7 +174,7 @@ impl Statistics {
     /// The moving average of a type.
     pub(super) fn by_type(&self, kind: u32) -> Prediction {
         let kind = self.kinds.get(&kind);
-        if let Some(belief) = kind.and_then(Kind::average) {
+        if let Some(belief) = kind.and_then(TypeHistory::average) {
             return prediction(belief);
         }
         let configured = kind.and_then(|kind| kind.configured);
@@ -199,7 +196,7 @@ impl Statistics {
             }
             choice.consider(self.known(Key::new(level, features, None)), scale);
         }
-        choice.consider(self.kinds.get(&features.kind).and_then(Kind::typical), scale);
+        choice.consider(self.kinds.get(&features.kind).and_then(TypeHistory::typical), scale);
         if let Some(belief) = choice.best() {
             return prediction(belief);
         }
@@ -210,11 +207,11 @@ impl Statistics {
 
     /// Whether the moving average has lately been nearer for this type than the finest key.
     pub(super) fn prefers_average(&self, kind: u32) -> bool {
-        self.kinds.get(&kind).is_some_and(Kind::prefers_average)
+        self.kinds.get(&kind).is_some_and(TypeHistory::prefers_average)
     }
 
     fn known(&self, key: Key) -> Option<Belief> {
-        self.cells.get(&key).map(Cell::belief)
+        self.cells.get(&key).map(Durations::belief)
     }
 
     /// Adds a duration to a key, if there is one or room for it. Returns what was known before.
@@ -225,7 +222,7 @@ impl Statistics {
             return Some(before);
         }
         if self.cells.len() < PREDICTION_KEYS_MAX {
-            self.cells.insert(key, Cell::new(duration, started));
+            self.cells.insert(key, Durations::new(duration, started));
         }
         None
     }

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
+use bellwether_core::Entry;
 use bellwether_core::model::Seq;
-use bellwether_core::{Engine, Entry};
-use bellwether_journal::{ReadError, Reader, Record, SnapshotError};
+use bellwether_journal::{ReadError, Reader, Record, SnapshotError, state};
 use tokio::sync::watch;
 
 use super::projection::{Pace, Projection};
@@ -45,8 +45,6 @@ enum Trouble {
     Read(#[from] ReadError),
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
-    #[error("the snapshot could not be understood: {0}")]
-    State(#[from] bellwether_core::snapshot::SnapshotError),
 }
 
 pub(super) struct Projector {
@@ -198,7 +196,7 @@ impl Projector {
             return Err(ReadError::Truncated { first }.into());
         };
         tracing::info!(position = %snapshot.head.seq, "the registry starts over from a snapshot");
-        let engine = Engine::restore(&snapshot.bytes)?;
+        let engine = state::decode(&snapshot.bytes)?;
         self.projection.import(engine.state())?;
         Ok(())
     }

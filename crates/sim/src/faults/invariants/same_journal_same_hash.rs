@@ -2,6 +2,7 @@
 //! them, one that was rebuilt from snapshot and journal, one that only followed.
 
 use bellwether_core::Engine;
+use bellwether_journal::state;
 
 use super::Invariant;
 use crate::faults::court::{Seen, View};
@@ -29,7 +30,7 @@ fn same(which: &str, engine: &Engine, follower: &Engine) -> Result<(), String> {
         let (at, durable) = (engine.last_seq(), follower.last_seq());
         return Err(format!("the {which} engine is at {at}, the journal at {durable}"));
     }
-    if engine.state_hash() != follower.state_hash() {
+    if state::hash(engine.state()) != state::hash(follower.state()) {
         return Err(format!("the {which} engine's state differs at {}", engine.last_seq()));
     }
     Ok(())

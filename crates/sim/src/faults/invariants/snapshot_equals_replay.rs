@@ -3,6 +3,7 @@
 
 use bellwether_core::model::{Phase, Timestamp};
 use bellwether_core::{Engine, JobState};
+use bellwether_journal::state;
 
 use super::Invariant;
 use crate::faults::court::{Seen, View};
@@ -18,13 +19,13 @@ impl Invariant for SnapshotEqualsReplay {
     fn observe(&mut self, seen: &Seen<'_>, view: &View<'_>) -> Result<(), String> {
         match seen {
             Seen::Snapshot { bytes, seq } => {
-                let restored = Engine::restore(bytes)
+                let restored = state::decode(bytes)
                     .map_err(|error| format!("the snapshot at {seq} does not open: {error}"))?;
                 if restored.last_seq() != *seq || *seq != view.follower.last_seq() {
                     let (at, durable) = (restored.last_seq(), view.follower.last_seq());
                     return Err(format!("the snapshot is of {at}, the journal at {durable}"));
                 }
-                if restored.snapshot() != *bytes {
+                if state::encode(restored.state()) != *bytes {
                     return Err(format!("the snapshot at {seq} changes when taken again"));
                 }
                 wakes_in_time(&restored, None)

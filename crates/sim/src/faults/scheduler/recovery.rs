@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bellwether_core::Engine;
 use bellwether_core::place::predictor;
+use bellwether_journal::state;
 
 use super::{Process, Scheduler};
 use crate::faults::court::Seen;
@@ -50,7 +51,7 @@ impl Scheduler {
             return;
         }
         process.snapshot_at = last;
-        let bytes = process.engine.snapshot();
+        let bytes = state::encode(process.engine.state());
         stage.see(Seen::Snapshot { bytes: &bytes, seq: last });
         if let Err(error) = self.disk.keep_snapshot(last, bytes) {
             stage.see(Seen::Unreadable { why: &error });
@@ -130,7 +131,7 @@ impl Scheduler {
     pub(super) fn recover(&mut self) -> Result<Engine, String> {
         let opened = self.disk.open(self.defect)?;
         let mut engine = match &opened.snapshot {
-            Some(bytes) => Engine::restore(bytes).map_err(|error| error.to_string())?,
+            Some(bytes) => state::decode(bytes).map_err(|error| error.to_string())?,
             None => Engine::new(self.config.clone()),
         };
         Defect::plant(self.defect, &mut engine);

@@ -1,0 +1,57 @@
+//! The index of a state of which only the facts are known.
+
+use super::timers::Timer;
+use crate::model::{JobNo, WorkerNo};
+use crate::state::{JobState, State};
+
+impl State {
+    pub(crate) fn derive_index(&mut self) {
+        self.now = self.event_time;
+        for (no, run) in self.runs.iter() {
+            self.index.run_ids.insert(run.id.clone(), no);
+        }
+        for (_, key, no) in &self.keys {
+            self.index.keys.insert(key.clone(), *no);
+        }
+        let workers: Vec<WorkerNo> = self.workers.keys().collect();
+        for no in workers {
+            let id = self.expect_worker(no).spec.id.clone();
+            self.index.worker_ids.insert(id, no);
+            self.enter_kind(no);
+            self.relist_worker(no);
+        }
+        let jobs: Vec<JobNo> = self.jobs.keys().collect();
+        for no in jobs {
+            self.index_job(no);
+        }
+        self.index.dirty = true;
+    }
+
+    fn index_job(&mut self, no: JobNo) {
+        let job = self.jobs.get_mut(no).expect("it is one of those that are remembered");
+        self.index.ids.insert(job.spec.id.clone(), no);
+        job.derived.features = self.statistics.features(&job.spec);
+        if job.state.has_ended() {
+            return;
+        }
+        self.share_requirements(no);
+        self.enter_class(no);
+        let job = self.jobs.get(no).expect("it was there a line ago");
+        match &job.state {
+            JobState::Ready => self.index.classes.push(job.derived.class, (job.rank, no)),
+            JobState::Delayed { until } => self.index.timers.set(*until, Timer::Delayed(no)),
+            JobState::Active(attempts) => {
+                for attempt in attempts {
+                    let timer = Timer::Attempt(no, attempt.token);
+                    self.index.timers.set(attempt.phase.deadline(), timer);
+                }
+            }
+            JobState::Waiting { .. }
+            | JobState::Completed { .. }
+            | JobState::Failed { .. }
+            | JobState::Cancelled
+            | JobState::Skipped { .. }
+            | JobState::DeadLettered { .. } => {}
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The state as a snapshot keeps it. Jobs are written by the journal, by hand, because there are
+//! a million of them; all else, and all reading, goes through the generated types.
+
+mod job;
+mod statistics;
+mod worker;
+
+use bellwether_core::model::table::{Key, Table};
+use bellwether_core::model::{JobNo, Micros, Name, RunNo, Seq, Timestamp, Token, WorkerNo};
+use bellwether_core::place::breaker::Breaker;
+use bellwether_core::place::hedge::AckTimes;
+use bellwether_core::place::predictor::StatisticsFacts;
+use bellwether_core::place::shadow::ShadowTotals;
+use bellwether_core::state::{Run, Totals};
+use bellwether_core::{Engine, State};
+
+pub use self::statistics::{cell_to_wire, machine_to_wire, type_to_wire};
+pub use self::worker::worker_to_wire;
+use crate::config::{config_from_wire, config_to_wire};
+use crate::malformed::{Malformed, name};
+use crate::v1;
+
+pub fn header_to_wire(format: u32, state: &State, known: &StatisticsFacts) -> v1::SnapshotHeader {
+    let (totals, breaker, shadow) = (&state.totals, &state.breaker, &state.shadow);
+    v1::SnapshotHeader {
+        format,
+        seq: state.seq.0,
+        // The time of the last event: the time of a command that led to none is not a fact.
+        at: state.event_time.0,
+        config: Some(config_to_wire(&state.config)),
+        config_version: state.config_version,
+        last_job: state.last_job.0,
+        last_run: state.last_run.0,
+        last_worker: state.last_worker.0,
+        turn: state.turn.0,
+        token_max: state.token_max.0,
+        totals: Some(v1::TotalsFacts {
+            live: totals.live,
+            payload_bytes: totals.payload_bytes,
+            submitted: totals.submitted,
+            completed: totals.completed,
+            assigned: totals.assigned,
+            hedged: totals.hedged,
+            end_gap: totals.end_gap.0,
+            last_end: totals.last_end.0,
+            mean_duration: totals.mean_duration.0,
+        }),
+        breaker: Some(v1::BreakerFacts {
+            failures: breaker.failures,
+            open_until: breaker.open_until.map(|until| until.0),
+        }),
+        shadow: Some(v1::ShadowFacts {
+            decisions: shadow.decisions,
+            agreed: shadow.agreed,
+            live_finish: shadow.live_finish,
+            shadow_finish: shadow.shadow_finish,
+            round_robin_finish: shadow.round_robin_finish,
+        }),
+        slowness_mean: known.slowness_mean,
+        slowness_jobs: known.slowness_jobs,
+    }
+}
+
+/// Gathers the facts of a state, piece by piece.
+#[derive(Debug)]
+pub struct Restoring {
+    state: State,
+    statistics: StatisticsFacts,
+}
+
+impl Restoring {
+    pub fn new(header: v1::SnapshotHeader) -> Result<Restoring, Malformed> {
+        let missing = |field| move || Malformed::missing(field);
+        let config = header.config.as_ref().ok_or_else(missing("config"))?;
+        let totals = header.totals.ok_or_else(missing("totals"))?;
+        let (breaker, shadow) =
+            (header.breaker.unwrap_or_default(), header.shadow.unwrap_or_default());
+        let mut state = State::default();
+        state.seq = Seq(header.seq);
+        state.event_time = Timestamp(header.at);
+        state.config = config_from_wire(config).map_err(|error| error.within("config"))?;
+        state.config_version = header.config_version;
+        state.last_job = JobNo(header.last_job);
+        state.last_run = RunNo(header.last_run);
+        state.last_worker = WorkerNo(header.last_worker);
+        state.turn = WorkerNo(header.turn);
+        state.token_max = Token(header.token_max);
+        state.totals = Totals {
+            live: totals.live,
+            payload_bytes: totals.payload_bytes,
+            submitted: totals.submitted,
+            completed: totals.completed,
+            assigned: totals.assigned,
+            hedged: totals.hedged,
+            end_gap: Micros(totals.end_gap),
+            last_end: Timestamp(totals.last_end),
+            mean_duration: Micros(totals.mean_duration),
+        };
+        state.breaker =
+            Breaker { failures: breaker.failures, open_until: breaker.open_until.map(Timestamp) };
+        state.shadow = ShadowTotals {
+            decisions: shadow.decisions,
+            agreed: shadow.agreed,
+            live_finish: shadow.live_finish,
+            shadow_finish: shadow.shadow_finish,
+            round_robin_finish: shadow.round_robin_finish,
+        };
+        let statistics = StatisticsFacts {
+            slowness_mean: header.slowness_mean,
+            slowness_jobs: header.slowness_jobs,
+            ..StatisticsFacts::default()
+        };
+        Ok(Restoring { state, statistics })
+    }
+
+    pub fn take(&mut self, piece: v1::SnapshotPiece) -> Result<(), Malformed> {
+        let state = &mut self.state;
+        for wire in piece.jobs {
+            let (no, job) = job::job_from_wire(wire)?;
+            insert("jobs", &mut state.jobs, state.last_job, no, job)?;
+        }
+        for wire in piece.runs {
+            let id = name("runs.id", &wire.id)?;
+            let run = Run { id, remembered: wire.remembered, live: wire.live };
+            insert("runs", &mut state.runs, state.last_run, RunNo(wire.run), run)?;
+        }
+        for wire in piece.workers {
+            let (no, worker) = worker::worker_from_wire(wire)?;
+            insert("workers", &mut state.workers, state.last_worker, no, worker)?;
+        }
+        for end in piece.ended {
+            state.ended.push_back((Timestamp(end.at), JobNo(end.number)));
+        }
+        for end in piece.gone {
+            let number = u32::try_from(end.number).map_err(|_| {
+                Malformed::not_allowed("gone", end.number, "workers have numbers of 32 bits")
+            })?;
+            state.gone.push_back((Timestamp(end.at), WorkerNo(number)));
+        }
+        for wire in piece.keys {
+            let key = name("keys.key", &wire.key)?;
+            state.keys.push_back((Timestamp(wire.at), key, JobNo(wire.job)));
+        }
+        for paused in &piece.paused {
+            state.paused.insert(name("paused", paused)?);
+        }
+        for wire in &piece.models {
+            state.model_loads.insert(name("models.model", &wire.model)?, Micros(wire.took));
+        }
+        for wire in piece.last_runs {
+            state.last_runs.insert((wire.r#type, wire.sender), WorkerNo(wire.worker));
+        }
+        for wire in piece.acknowledgements {
+            let v1::AcknowledgementFacts { r#type, samples, mean, deviation } = wire;
+            state.hedging.by_type.insert(r#type, AckTimes { samples, mean, deviation });
+        }
+        statistics::take(&mut self.statistics, &piece.names, &piece.cells, &piece.types)?;
+        self.statistics.machines.extend(piece.machines.iter().map(statistics::machine_from_wire));
+        Ok(())
+    }
+
+    /// The engine with this state.
+    pub fn finish(mut self) -> Engine {
+        self.state.statistics = self.statistics.into_statistics(&self.state.config);
+        Engine::restore(self.state)
+    }
+}
+
+/// A number that was never given would make the table as large as it is high.
+fn insert<K: Key + Ord, V>(
+    field: &str,
+    table: &mut Table<K, V>,
+    last: K,
+    number: K,
+    value: V,
+) -> Result<(), Malformed> {
+    if number.position() == 0 || number > last {
+        let wanted = "it must be one that was given";
+        return Err(Malformed::not_allowed(field, number.position(), wanted));
+    }
+    table.insert(number, value);
+    Ok(())
+}
+
+/// Models and how long they take to load.
+pub fn model_to_wire(model: &Name, took: Micros) -> v1::ModelFacts {
+    v1::ModelFacts { model: model.to_string(), took: took.0 }
+}
