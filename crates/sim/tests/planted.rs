@@ -1,42 +1,44 @@
-//! Known bugs, switched on one at a time: the simulator must catch each of them.
+//! Known bugs, switched on one at a time: the simulator must catch each of them, and by an invariant
+//! that it breaks; and there is no invariant that catches none.
 
-use bellwether_core::Defect as Core;
-use bellwether_sim::faults::{Defect, FaultOptions, run_many};
+use bellwether_sim::faults::{Defect, FaultOptions, FoundViolation, invariant_names, run_many};
 
 const SEEDS_MAX: u64 = 2_000;
 
-const ENGINE: [Core; 14] = [
-    Core::SkipFence,
-    Core::ForgetDependency,
-    Core::UnstableOrder,
-    Core::HedgeAtMostOnce,
-    Core::SecondGrant,
-    Core::IgnoreHedgeBudget,
-    Core::KeepCancelledRunning,
-    Core::LoseRetry,
-    Core::CountNoCrashes,
-    Core::OverfillWorker,
-    Core::ForgetIdempotencyKey,
-    Core::ReopenOnLateResult,
-    Core::SnapshotForgetsTimers,
-    Core::IgnoreBackpressure,
-];
-
 #[test]
-fn every_planted_bug_is_caught() {
-    let planted = Defect::HARNESS.into_iter().chain(ENGINE.map(Defect::Core));
-    let missed: Vec<Defect> = planted.filter(|defect| !is_caught(*defect)).collect();
-    assert!(missed.is_empty(), "not caught within {SEEDS_MAX} seeds: {missed:?}");
+fn every_planted_bug_is_caught_by_an_invariant_that_it_breaks() {
+    let mut wrong = Vec::new();
+    for defect in Defect::all() {
+        match first_violation(defect, None) {
+            Some(found) if defect.caught_by().contains(&found.invariant) => {}
+            found => wrong.push((defect, found.map(|found| (found.invariant, found.detail)))),
+        }
+    }
+    assert!(wrong.is_empty(), "not caught, or by another invariant than it may be: {wrong:#?}");
 }
 
-fn is_caught(defect: Defect) -> bool {
+#[test]
+fn every_invariant_catches_a_planted_bug_by_itself() {
+    let mut idle = Vec::new();
+    for invariant in invariant_names() {
+        let mut breaking = Defect::all().filter(|defect| defect.caught_by().contains(&invariant));
+        if !breaking.any(|defect| first_violation(defect, Some(invariant)).is_some()) {
+            idle.push(invariant);
+        }
+    }
+    assert!(idle.is_empty(), "no planted bug shows these at work: {idle:?}");
+}
+
+/// With `only` this invariant watching.
+fn first_violation(defect: Defect, only: Option<&'static str>) -> Option<FoundViolation> {
     let report = run_many(&FaultOptions {
         seeds: SEEDS_MAX,
         defect: Some(defect),
+        only,
         stop_at_first: true,
         ..FaultOptions::default()
     });
-    let Some(first) = report.violations.first() else { return false };
-    eprintln!("{defect:?}: {} after {} seeds: {}", first.invariant, first.seed, first.detail);
-    true
+    let first = report.violations.into_iter().next()?;
+    eprintln!("{defect:?}: {} at seed {}: {}", first.invariant, first.seed, first.detail);
+    Some(first)
 }

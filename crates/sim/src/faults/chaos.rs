@@ -1,18 +1,21 @@
 //! Faults that come out of the blue: to workers, to their network, and to the scheduler's clock.
 
-use super::happening::{ChaosDue, Happening, WorkerDue};
+use super::due::{ChaosDue, Due, WorkerDue};
 use super::stage::Stage;
 use super::worker::SimWorker;
 
 /// Puts the first fault of each kind on the agenda.
 pub(crate) fn begin(stage: &mut Stage) {
-    let weather = &stage.weather;
-    let (worker, clock) = (weather.worker_fault_every, weather.clock_jump_every);
-    if worker > 0 {
-        stage.after(worker, Happening::Chaos(ChaosDue::WorkerFault));
-    }
-    if clock > 0 {
-        stage.after(clock, Happening::Chaos(ChaosDue::ClockJump));
+    let weather = stage.weather.clone();
+    for (every, due) in [
+        (weather.worker_fault_every, ChaosDue::WorkerFault),
+        (weather.clock_jump_every, ChaosDue::ClockJump),
+        (weather.disk_full_every, ChaosDue::DiskFills),
+        (weather.takeover_every, ChaosDue::Takeover),
+    ] {
+        if every > 0 {
+            stage.after(every, Due::Chaos(due));
+        }
     }
 }
 
@@ -41,7 +44,7 @@ pub(crate) fn strike(stage: &mut Stage, fleet: &mut [SimWorker]) {
     let every = stage.weather.worker_fault_every;
     if every > 0 {
         let delay = stage.random.between(1, 2 * every);
-        stage.after(delay, Happening::Chaos(ChaosDue::WorkerFault));
+        stage.after(delay, Due::Chaos(ChaosDue::WorkerFault));
     }
 }
 
@@ -79,5 +82,5 @@ fn cut_off(stage: &mut Stage, worker: &mut SimWorker) {
 
 fn due(stage: &mut Stage, worker: &SimWorker, delay: u64, due: WorkerDue) {
     let (index, instance) = (worker.index, worker.spec.instance);
-    stage.after(delay, Happening::Worker { worker: index, instance, due });
+    stage.after(delay, Due::Worker { worker: index, instance, due });
 }

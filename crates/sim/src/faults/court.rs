@@ -2,18 +2,37 @@
 
 use bellwether_core::model::{Config, HeldAttempt, Seq, Timestamp, Token};
 use bellwether_core::{Answer, Command, Effect, Engine, Entry, Handled, Rejection};
+use bellwether_host::Unavailable;
 
 use super::defect::Defect;
 use super::disk::Disk;
 use super::invariants::{self, Invariant};
 use super::ledger::Ledger;
 
+/// The invariant that no code can check while it runs: nothing panics.
+pub(crate) const NEVER_PANICS: &str = "never_panics";
+
+/// The names of all invariants.
+pub fn invariant_names() -> Vec<&'static str> {
+    let watching = invariants::all(&Config::default());
+    watching.iter().map(|invariant| invariant.name()).chain([NEVER_PANICS]).collect()
+}
+
+/// A bug to be caught, and by whom: by any invariant if none is named.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Planted {
+    pub defect: Option<Defect>,
+    pub only: Option<&'static str>,
+}
+
 /// Something that happened and that an invariant may be about.
 #[derive(Debug)]
-pub(crate) enum Seen<'a> {
+pub(crate) enum Observation<'a> {
     /// The engine has answered a command; nothing of it is durable yet. `held_before` are those of
     /// the attempts it names that its worker held.
     Asked {
+        /// The last position before it.
+        before: Seq,
         command: &'a Command,
         handled: &'a Handled,
         held_before: &'a [HeldAttempt],
@@ -26,15 +45,20 @@ pub(crate) enum Seen<'a> {
     /// The last event of an append.
     BatchCommitted,
     /// An effect leaves the scheduler.
-    Released { effect: &'a Effect },
+    Released { effect: &'a Effect, by: u32 },
     /// An answer leaves the scheduler.
-    Told { command: &'a Command, seq: Seq, result: &'a Result<Answer, Rejection> },
+    Answered { command: &'a Command, seq: Seq, result: &'a Result<Answer, Rejection>, by: u32 },
+    /// A wish is sent back without an answer. `changed` is the last position that it had brought
+    /// about, if it had brought about any.
+    Refused { command: &'a Command, changed: Option<Seq>, why: Unavailable },
+    /// Somebody wants these settings.
+    Configuring { config: &'a Config },
     /// A worker begins, or ends, the work that the world can see.
     Executed { attempt: HeldAttempt, stage: Execution },
     /// A snapshot was kept.
     Snapshot { bytes: &'a [u8], seq: Seq },
-    /// A scheduler was built from the journal.
-    Recovered { engine: &'a Engine },
+    /// A scheduler was built from the journal, for this reign.
+    Recovered { engine: &'a Engine, reign: u32 },
     /// The journal could not be opened although nothing but crashes had happened to it.
     Unreadable { why: &'a str },
     /// Nothing is undecided, unwritten or on its way out.
@@ -76,16 +100,13 @@ pub(crate) struct Court {
 }
 
 impl Court {
-    pub(crate) fn new(config: Config, defect: Option<Defect>) -> Court {
-        let mut follower = Engine::new(config.clone());
+    pub(crate) fn new(config: &Config, planted: Planted) -> Court {
+        let mut follower = Engine::new(Config::default());
         // It follows the same program, bugs included: they must show in what the engine does.
-        Defect::plant(defect, &mut follower);
-        Court {
-            ledger: Ledger::new(config),
-            follower,
-            invariants: invariants::all(),
-            violation: None,
-        }
+        Defect::plant(planted.defect, &mut follower);
+        let mut invariants = invariants::all(config);
+        invariants.retain(|it| planted.only.is_none_or(|only| it.name() == only));
+        Court { ledger: Ledger::new(Config::default()), follower, invariants, violation: None }
     }
 
     pub(crate) fn ledger(&self) -> &Ledger {
@@ -97,7 +118,7 @@ impl Court {
     }
 
     /// Shows it to all invariants; the first violation of a run is the one that counts.
-    pub(crate) fn see(&mut self, seen: &Seen<'_>) {
+    pub(crate) fn see(&mut self, seen: &Observation<'_>) {
         if self.violation.is_some() {
             return;
         }
@@ -108,7 +129,7 @@ impl Court {
                 return;
             }
         }
-        if let Seen::Committed { entry } = seen {
+        if let Observation::Committed { entry } = seen {
             self.ledger.record(entry);
             self.follower.replay(entry);
         }

@@ -1,42 +1,86 @@
 //! Known bugs that can be switched on, to show that the simulator catches them.
 
-use bellwether_core::Engine;
+use bellwether_core::{Engine, listed};
+use bellwether_host::{Defect as HostDefect, Edge, Host};
+
+listed! {
+    /// A known bug of how a process reads its disk.
+    pub enum DiskDefect {
+        /// A half-written record is taken for a whole one.
+        SkipTornTailCheck,
+        /// Recovery applies the last event once more.
+        ReplayTwice,
+        /// Recovery stops one event short.
+        ReplayShort,
+        /// Records are read without a look at their hashes.
+        SkipChainCheck,
+    }
+}
 
 /// A planted bug.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Defect {
-    /// Effects leave before their events are durable.
-    ReleaseBeforeDurable,
-    /// Askers hear of their success before it is durable.
-    AcknowledgeBeforeDurable,
-    /// A failed append is taken for a good one.
-    IgnoreAppendFailure,
-    /// A half-written record is taken for a whole one.
-    SkipTornTailCheck,
-    /// Recovery applies the last event once more.
-    ReplayTwice,
-    /// Recovery stops one event short.
-    ReplayShort,
-    /// A snapshot is kept of what is not durable yet.
-    SnapshotBeforeDurable,
-    /// A bug of the engine itself.
+    Disk(DiskDefect),
+    Host(HostDefect),
     #[cfg(feature = "defects")]
     Core(bellwether_core::Defect),
 }
 
 impl Defect {
-    /// Those of the process around the engine.
-    pub const HARNESS: [Defect; 7] = [
-        Defect::ReleaseBeforeDurable,
-        Defect::AcknowledgeBeforeDurable,
-        Defect::IgnoreAppendFailure,
-        Defect::SkipTornTailCheck,
-        Defect::ReplayTwice,
-        Defect::ReplayShort,
-        Defect::SnapshotBeforeDurable,
-    ];
+    /// Every one there is.
+    #[cfg(feature = "defects")]
+    pub fn all() -> impl Iterator<Item = Defect> {
+        let disk = DiskDefect::ALL.iter().copied().map(Defect::Disk);
+        let host = HostDefect::ALL.iter().copied().map(Defect::Host);
+        let core = bellwether_core::Defect::ALL.iter().copied().map(Defect::Core);
+        disk.chain(host).chain(core)
+    }
 
-    /// Switches a bug of the engine on in this engine; those of the process are not its business.
+    /// The invariants that may catch it: those that it breaks.
+    #[cfg(feature = "defects")]
+    pub fn caught_by(self) -> &'static [&'static str] {
+        use bellwether_core::Defect as Core;
+        match self {
+            Defect::Disk(defect) => match defect {
+                DiskDefect::SkipTornTailCheck => &["same_journal_same_hash", "never_panics"],
+                DiskDefect::ReplayTwice => &["never_panics"],
+                DiskDefect::ReplayShort => &["same_journal_same_hash", "acked_is_kept"],
+                DiskDefect::SkipChainCheck => &["damage_is_never_silent"],
+            },
+            Defect::Host(defect) => match defect {
+                HostDefect::ReleaseBeforeDurable => &["durable_before_visible"],
+                HostDefect::AcknowledgeBeforeDurable => &["durable_before_visible"],
+                HostDefect::IgnoreAppendFailure => &["durable_before_visible", "acked_is_kept"],
+                HostDefect::SnapshotBeforeDurable => &["snapshot_equals_replay"],
+                HostDefect::TellsUnknownAsRefused => &["refused_never_happens"],
+                HostDefect::AnswersWhenDeposed => &["deposed_is_silent"],
+                HostDefect::ForgetsSettings => &["settings_are_kept"],
+                HostDefect::LosesEffects => &["effects_follow_events"],
+                HostDefect::ReleasesOutOfOrder => &["durable_before_visible"],
+            },
+            Defect::Core(defect) => match defect {
+                Core::SkipFence => &["stale_token_refused", "exactly_one_result"],
+                Core::ForgetDependency => &["dependencies_first"],
+                Core::UnstableOrder => &["same_commands_same_events"],
+                Core::HedgeAtMostOnce => &["at_most_one_dispatch"],
+                Core::SecondGrant => &["exactly_one_result", "hedge_one_winner"],
+                Core::IgnoreHedgeBudget => &["hedge_one_winner"],
+                Core::KeepCancelledRunning => &["cancelled_never_succeeds"],
+                Core::LoseRetry => &["terminal_after_heal", "snapshot_equals_replay"],
+                Core::CountNoCrashes => &["attempts_bounded"],
+                Core::OverfillWorker => &["limits_hold"],
+                Core::ForgetIdempotencyKey => &["one_key_one_job"],
+                Core::ReopenOnLateResult => &["stale_token_refused", "terminal_is_absorbing"],
+                Core::SnapshotForgetsTimers => &["snapshot_equals_replay"],
+                Core::IgnoreBackpressure => &["memory_bounded"],
+                Core::ForgetReturningWorker => &["held_goes_on"],
+                Core::LeaveWorkersIdle => &["idle_is_used"],
+                Core::FollowClockBack => &["tokens_increase"],
+            },
+        }
+    }
+
+    /// Switches a bug of the engine on in this engine; the others are not its business.
     #[cfg(feature = "defects")]
     pub(crate) fn plant(defect: Option<Defect>, engine: &mut Engine) {
         if let Some(Defect::Core(defect)) = defect {
@@ -46,4 +90,10 @@ impl Defect {
 
     #[cfg(not(feature = "defects"))]
     pub(crate) fn plant(_: Option<Defect>, _: &mut Engine) {}
+
+    pub(crate) fn plant_in_host<E: Edge>(defect: Option<Defect>, host: &mut Host<E>) {
+        if let Some(Defect::Host(defect)) = defect {
+            host.plant(defect);
+        }
+    }
 }

@@ -4,40 +4,46 @@ use std::collections::VecDeque;
 
 use bellwether_core::Entry;
 use bellwether_core::model::Seq;
-use bellwether_journal::{Head, Journal, MemoryJournal, MemoryStore, Reader, Snapshot};
-use bytes::Bytes;
+use bellwether_journal::{
+    AppendError, Head, Journal, MemoryJournal, MemoryStore, Reader, Snapshot,
+};
 
-use super::defect::Defect;
+use super::defect::{Defect, DiskDefect};
 use super::random::split_mix;
 
 #[derive(Debug, Default)]
 pub(crate) struct Disk {
     store: MemoryStore,
-    /// Of the scheduler that runs.
-    journal: Option<MemoryJournal>,
     head: Head,
     /// Last position and bytes of each record that is kept.
     records: VecDeque<(Seq, usize)>,
     /// A record of which only a part reached the disk.
     torn: Option<Vec<Entry>>,
+    full: bool,
+    defect: Option<Defect>,
 }
 
-/// What a new process finds.
+/// What a process finds.
 #[derive(Debug)]
 pub(crate) struct Opened {
-    pub snapshot: Option<Bytes>,
+    pub snapshot: Option<Snapshot>,
     /// After the snapshot.
     pub entries: Vec<Entry>,
 }
 
 impl Disk {
+    pub(crate) fn new(defect: Option<Defect>) -> Disk {
+        Disk { defect, ..Disk::default() }
+    }
+
     /// Durable when it returns.
-    pub(crate) fn append(&mut self, batch: &[Entry]) -> Result<(), String> {
-        let journal = self.journal.as_mut().ok_or("nobody has opened the journal")?;
+    pub(crate) fn append(
+        &mut self,
+        journal: &mut MemoryJournal,
+        batch: &[Entry],
+    ) -> Result<(), AppendError> {
         let before = self.store.bytes();
-        let expected = journal.head().seq;
-        let head =
-            journal.append(journal.epoch(), expected, batch).map_err(|error| error.to_string())?;
+        let head = journal.append(journal.epoch(), journal.head().seq, batch)?;
         self.head = head;
         self.records.push_back((head.seq, self.store.bytes() - before));
         self.torn = None;
@@ -50,42 +56,68 @@ impl Disk {
         self.torn = Some(batch[..kept].to_vec());
     }
 
-    /// Takes the journal over for a new process.
-    pub(crate) fn open(&mut self, defect: Option<Defect>) -> Result<Opened, String> {
-        let journal = MemoryJournal::open(&self.store).map_err(|error| error.to_string())?;
-        self.journal = Some(journal);
+    pub(crate) fn fill(&mut self) {
+        self.full = true;
+        self.store.limit(Some(self.store.bytes()));
+    }
+
+    pub(crate) fn make_room(&mut self) {
+        self.full = false;
+        self.store.limit(None);
+    }
+
+    pub(crate) fn has_room(&self) -> bool {
+        !self.full
+    }
+
+    /// Takes the journal over for a new reign.
+    pub(crate) fn open(&mut self) -> Result<(MemoryJournal, Opened), String> {
+        let mut journal = MemoryJournal::open(&self.store).map_err(|error| error.to_string())?;
         // What was never acknowledged is cut; to take it for a record is one of the known bugs.
         if let Some(half) = self.torn.take().filter(|half| !half.is_empty())
-            && defect == Some(Defect::SkipTornTailCheck)
+            && self.has(DiskDefect::SkipTornTailCheck)
         {
-            self.append(&half)?;
+            self.append(&mut journal, &half).map_err(|error| error.to_string())?;
         }
-        let journal = self.journal.as_ref().ok_or("it was opened a few lines ago")?;
+        let opened = self.read(&journal)?;
+        Ok((journal, opened))
+    }
+
+    /// What the journal holds.
+    pub(crate) fn read(&self, journal: &MemoryJournal) -> Result<Opened, String> {
         let snapshot = journal.load_snapshot().map_err(|error| error.to_string())?;
         let from = snapshot.as_ref().map_or(Seq(0), |snapshot| snapshot.head.seq).next();
         let mut entries = Vec::new();
         for record in journal.read(from).map_err(|error| error.to_string())? {
             entries.extend(record.map_err(|error| error.to_string())?.entries);
         }
-        match defect {
-            Some(Defect::ReplayTwice) => entries.extend(entries.last().cloned()),
-            Some(Defect::ReplayShort) => {
-                entries.pop();
-            }
-            _ => {}
+        if self.has(DiskDefect::ReplayTwice) {
+            entries.extend(entries.last().cloned());
         }
-        Ok(Opened { snapshot: snapshot.map(|snapshot| snapshot.bytes), entries })
+        if self.has(DiskDefect::ReplayShort) {
+            entries.pop();
+        }
+        Ok(Opened { snapshot, entries })
     }
 
-    /// Keeps a snapshot of the state at `seq`, and now and then forgets what it stands for.
-    pub(crate) fn keep_snapshot(&mut self, seq: Seq, bytes: Vec<u8>) -> Result<(), String> {
-        let journal = self.journal.as_mut().ok_or("nobody has opened the journal")?;
-        let head = Head { seq, chain: self.head.chain };
-        let snapshot = Snapshot { head, bytes: Bytes::from(bytes) };
-        journal.save_snapshot(&snapshot).map_err(|error| error.to_string())?;
-        if seq.0.is_multiple_of(2) && seq <= self.head.seq {
-            journal.truncate_before(seq).map_err(|error| error.to_string())?;
-            self.records.retain(|(last, _)| *last >= seq);
+    pub(crate) fn save(
+        &mut self,
+        journal: &mut MemoryJournal,
+        snapshot: &Snapshot,
+    ) -> Result<(), String> {
+        journal.save_snapshot(snapshot).map_err(|error| error.to_string())
+    }
+
+    /// Forgets what a snapshot stands for.
+    pub(crate) fn truncate(
+        &mut self,
+        journal: &mut MemoryJournal,
+        before: Seq,
+    ) -> Result<(), String> {
+        journal.truncate_before(before).map_err(|error| error.to_string())?;
+        self.records.retain(|(last, _)| *last >= before);
+        if self.full {
+            self.fill();
         }
         Ok(())
     }
@@ -108,8 +140,11 @@ impl Disk {
         let opened = MemoryJournal::open(&self.store);
         self.store.damage(record, byte, bit);
         match opened {
-            Err(_) => Ok(()),
-            Ok(_) => Err(format!("bit {bit} of byte {byte} of record {record} goes unnoticed")),
+            Err(_) if !self.has(DiskDefect::SkipChainCheck) => Ok(()),
+            _ => Err(format!("bit {bit} of byte {byte} of record {record} goes unnoticed")),
         }
+    }
+    fn has(&self, defect: DiskDefect) -> bool {
+        self.defect == Some(Defect::Disk(defect))
     }
 }

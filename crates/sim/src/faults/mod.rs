@@ -11,7 +11,7 @@ mod client;
 mod court;
 mod defect;
 mod disk;
-mod happening;
+mod due;
 mod invariants;
 mod ledger;
 mod plan;
@@ -26,5 +26,6 @@ mod worker;
 mod workload;
 mod world;
 
-pub use defect::Defect;
+pub use court::invariant_names;
+pub use defect::{Defect, DiskDefect};
 pub use run::{FaultOptions, FaultReport, FoundViolation, run_many, trace_seed};

@@ -66,11 +66,6 @@ pub(crate) fn worker_id(index: usize) -> Name {
     Name::fixed(&format!("w{index}"))
 }
 
-/// The place of a worker in the fleet.
-pub(crate) fn worker_index(id: &Name) -> Option<usize> {
-    id.as_str().strip_prefix('w')?.parse().ok()
-}
-
 fn worker(index: usize, random: &mut Random) -> SimWorker {
     let able = index == 0;
     let mut spec = WorkerSpec::new(worker_id(index), random.between(1, 4) as u32);

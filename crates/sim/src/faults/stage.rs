@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::agenda::Agenda;
-use super::court::{Court, Seen};
-use super::happening::Happening;
+use super::court::{Court, Observation};
+use super::due::Due;
 use super::random::Random;
 use super::weather::Weather;
 
@@ -22,7 +22,7 @@ pub(crate) struct Stage {
     pub court: Court,
     /// Workers that no message reaches or leaves.
     pub cut: Vec<bool>,
-    agenda: Agenda<Happening>,
+    agenda: Agenda<Due>,
     faults: BTreeMap<&'static str, u64>,
     log: Option<Vec<String>>,
     /// Per destination: the latest arrival promised, to count what overtakes what.
@@ -65,16 +65,16 @@ impl Stage {
         std::mem::take(&mut self.faults)
     }
 
-    /// Moves to the next happening.
-    pub(crate) fn advance(&mut self) -> Option<Happening> {
-        let (at, happening) = self.agenda.next()?;
+    /// Moves to the next due.
+    pub(crate) fn advance(&mut self) -> Option<Due> {
+        let (at, due) = self.agenda.next()?;
         self.now = self.now.max(at);
         self.step += 1;
-        Some(happening)
+        Some(due)
     }
 
-    pub(crate) fn after(&mut self, delay: u64, happening: Happening) {
-        self.agenda.add(self.now + delay, happening);
+    pub(crate) fn after(&mut self, delay: u64, due: Due) {
+        self.agenda.add(self.now + delay, due);
     }
 
     pub(crate) fn count(&mut self, fault: &'static str) {
@@ -90,7 +90,7 @@ impl Stage {
         }
     }
 
-    pub(crate) fn see(&mut self, seen: Seen<'_>) {
+    pub(crate) fn see(&mut self, seen: Observation<'_>) {
         self.court.see(&seen);
     }
 
@@ -100,7 +100,7 @@ impl Stage {
     }
 
     /// Puts a message on its way: it may be lost, late, doubled, and overtaken.
-    pub(crate) fn send(&mut self, from: Place, to: Place, happening: Happening) {
+    pub(crate) fn send(&mut self, from: Place, to: Place, due: Due) {
         let partitioned = [from, to].iter().any(|place| match place {
             Place::Worker(worker) => self.cut[*worker],
             Place::Scheduler | Place::Clients => false,
@@ -116,13 +116,13 @@ impl Stage {
         if self.random.chance(self.weather.duplicate) {
             self.count("message_duplicated");
             let delay = self.transit();
-            self.arrives(to, delay, happening.clone());
+            self.arrives(to, delay, due.clone());
         }
         let delay = self.transit();
-        self.arrives(to, delay, happening);
+        self.arrives(to, delay, due);
     }
 
-    fn arrives(&mut self, to: Place, delay: u64, happening: Happening) {
+    fn arrives(&mut self, to: Place, delay: u64, due: Due) {
         let at = self.now + delay;
         let latest = self.promised.entry(to).or_default();
         let overtakes = at < *latest;
@@ -130,7 +130,7 @@ impl Stage {
         if overtakes {
             self.count("message_reordered");
         }
-        self.agenda.add(at, happening);
+        self.agenda.add(at, due);
     }
 
     fn transit(&mut self) -> u64 {

@@ -24,6 +24,10 @@ pub(crate) struct Weather {
     pub worker_fault_every: u64,
     /// Between two jumps of the scheduler's clock, in microseconds; 0 for none.
     pub clock_jump_every: u64,
+    /// Between two times that the scheduler's disk is full, in microseconds; 0 for none.
+    pub disk_full_every: u64,
+    /// Between two takeovers by another scheduler, in microseconds; 0 for none.
+    pub takeover_every: u64,
 }
 
 impl Weather {
@@ -40,6 +44,8 @@ impl Weather {
             predictor_fails: 0,
             worker_fault_every: 0,
             clock_jump_every: 0,
+            disk_full_every: 0,
+            takeover_every: 0,
         }
     }
 
@@ -59,6 +65,8 @@ impl Weather {
             predictor_fails: some(400),
             worker_fault_every: 0,
             clock_jump_every: 0,
+            disk_full_every: 0,
+            takeover_every: 0,
         };
         weather.delay_max = random.skewed(50_000, 40_000_000);
         if !random.chance(250) {
@@ -66,6 +74,12 @@ impl Weather {
         }
         if random.chance(300) {
             weather.clock_jump_every = random.between(10_000_000, 60_000_000);
+        }
+        if random.chance(300) {
+            weather.disk_full_every = random.between(5_000_000, 60_000_000);
+        }
+        if random.chance(300) {
+            weather.takeover_every = random.between(5_000_000, 60_000_000);
         }
         weather
     }

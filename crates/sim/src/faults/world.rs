@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use super::chaos;
 use super::client::Clients;
-use super::court::{Court, Seen, Violation};
-use super::defect::Defect;
-use super::happening::{About, Asker, ChaosDue, Happening, WorkerDue};
+use super::court::{Court, Observation, Planted, Violation};
+use super::due::{About, Asker, ChaosDue, Due, WorkerDue};
 use super::plan;
 use super::random::Random;
 use super::scheduler::Scheduler;
@@ -43,44 +42,44 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(seed: u64, defect: Option<Defect>, keeps_log: bool) -> World {
+    pub(crate) fn new(seed: u64, planted: Planted, keeps_log: bool) -> World {
         let mut random = Random::new(seed);
         let weather = Weather::draw(&mut random);
         let config = plan::config(&mut random);
         let fleet = plan::fleet(&mut random);
         let workload = Workload::new(random.fork(), fleet.len());
         let faulty_time = random.between(20_000_000, 120_000_000);
-        let court = Court::new(config.clone(), defect);
+        let court = Court::new(&config, planted);
         let mut stage = Stage::new(random, weather, court, fleet.len());
         if keeps_log {
             stage.keep_log();
         }
-        let scheduler = Scheduler::new(&mut stage, config.clone(), defect);
+        let scheduler = Scheduler::new(&mut stage, config.clone(), planted.defect);
         for worker in &fleet {
             let (index, instance) = (worker.index, worker.spec.instance);
             let delay = stage.random.between(1, 3_000_000);
             let due = WorkerDue::Starts;
-            stage.after(delay, Happening::Worker { worker: index, instance, due });
+            stage.after(delay, Due::Worker { worker: index, instance, due });
         }
         let specs = fleet.iter().map(|worker| worker.spec.clone()).collect();
         let clients = Clients::new(&mut stage, workload, config, specs);
         chaos::begin(&mut stage);
-        stage.after(faulty_time, Happening::Heals);
+        stage.after(faulty_time, Due::Heals);
         World { stage, scheduler, fleet, clients, healed_at: None }
     }
 
     /// Runs to the end or to the first violation. `on_step` hears how far it is.
     pub(crate) fn run(mut self, on_step: impl Fn(u64)) -> Outcome {
         while self.stage.court.violation().is_none() && !self.is_over() {
-            let Some(happening) = self.stage.advance() else {
+            let Some(due) = self.stage.advance() else {
                 break;
             };
             on_step(self.stage.step);
-            self.happen(happening);
+            self.come(due);
         }
         self.scheduler.inspect(&mut self.stage);
         let (engine, disk) = (self.scheduler.engine(), self.scheduler.disk());
-        self.stage.court.see(&Seen::Finished { engine, disk });
+        self.stage.court.see(&Observation::Finished { engine, disk });
         self.into_outcome()
     }
 
@@ -110,32 +109,31 @@ impl World {
         }
     }
 
-    fn happen(&mut self, happening: Happening) {
+    fn come(&mut self, due: Due) {
         let stage = &mut self.stage;
-        match happening {
-            Happening::Arrives(letter) => {
+        match due {
+            Due::Arrives(letter) => {
                 if !is_from_the_dead(&self.fleet, letter.from) {
                     self.scheduler.receive(stage, *letter);
                 }
             }
-            Happening::Answered { to: Asker::Client { request }, result } => {
-                self.clients.answered(stage, request, &result);
+            Due::Answered { to: Asker::Client { request }, outcome } => {
+                self.clients.answered(stage, request, &outcome);
             }
-            Happening::Answered { to: Asker::Nobody, .. } => {}
-            Happening::Answered { to: Asker::Worker { worker, instance, about }, result } => {
+            Due::Answered { to: Asker::Worker { worker, instance, about }, outcome } => {
                 let to = Asker::Worker { worker, instance, about };
-                let Some(worker) = awake(&mut self.fleet[worker], || Happening::Answered {
+                let Some(worker) = awake(&mut self.fleet[worker], || Due::Answered {
                     to,
-                    result: result.clone(),
+                    outcome: outcome.clone(),
                 }) else {
                     return;
                 };
                 if worker.spec.instance == instance {
-                    worker.answered(stage, about, &result);
+                    worker.answered(stage, about, &outcome);
                 }
             }
-            Happening::Delivered { worker, instance, message } => {
-                let Some(worker) = awake(&mut self.fleet[worker], || Happening::Delivered {
+            Due::Delivered { worker, instance, message } => {
+                let Some(worker) = awake(&mut self.fleet[worker], || Due::Delivered {
                     worker,
                     instance,
                     message: message.clone(),
@@ -146,28 +144,29 @@ impl World {
                     worker.receive(stage, message);
                 }
             }
-            Happening::AppendEnds { incarnation } => {
-                self.scheduler.append_ends(stage, incarnation);
+            Due::AppendEnds { reign } => self.scheduler.append_ends(stage, reign),
+            Due::SnapshotEnds { reign } => self.scheduler.snapshot_ends(stage, reign),
+            Due::Rebuilds { reign } => self.scheduler.rebuild(stage, reign),
+            Due::Wakes { reign } => self.scheduler.wake(stage, reign),
+            Due::Boots => {
+                if self.scheduler.boot(stage) {
+                    self.break_connections();
+                }
             }
-            Happening::Wakes { incarnation } => self.scheduler.wake(stage, incarnation),
-            Happening::Boots => self.boot(),
-            Happening::Worker { worker, instance, due } => self.worker_due(worker, instance, due),
-            Happening::Client(due) => self.clients.due(stage, due),
-            Happening::Chaos(due) => self.strike(due),
-            Happening::Heals => self.heal(),
+            Due::Worker { worker, instance, due } => self.worker_due(worker, instance, due),
+            Due::Client(due) => self.clients.due(stage, due),
+            Due::Chaos(due) => self.strike(due),
+            Due::Heals => self.heal(),
         }
     }
 
-    fn boot(&mut self) {
-        if !self.scheduler.boot(&mut self.stage) {
-            return;
-        }
-        // Every connection broke with the old process; each worker notices in its own time.
+    /// Every connection broke with the old process; each worker notices in its own time.
+    fn break_connections(&mut self) {
         for worker in &self.fleet {
             let delay = self.stage.random.skewed(1_000, 4_000_000);
             let (index, instance) = (worker.index, worker.spec.instance);
             let due = WorkerDue::Reconnects;
-            self.stage.after(delay, Happening::Worker { worker: index, instance, due });
+            self.stage.after(delay, Due::Worker { worker: index, instance, due });
         }
     }
 
@@ -184,8 +183,8 @@ impl World {
             }
             _ => {}
         }
-        let happening = || Happening::Worker { worker: index, instance, due };
-        let Some(worker) = awake(&mut self.fleet[index], happening) else { return };
+        let missed = || Due::Worker { worker: index, instance, due };
+        let Some(worker) = awake(&mut self.fleet[index], missed) else { return };
         if worker.spec.instance == instance {
             worker.due(stage, due);
         }
@@ -196,8 +195,8 @@ impl World {
         let Some(missed) = self.fleet[index].missed.take() else { return };
         let id = &self.fleet[index].spec.id;
         self.stage.note(|| format!("{id} goes on"));
-        for happening in missed {
-            self.happen(happening);
+        for due in missed {
+            self.come(due);
         }
     }
 
@@ -210,7 +209,24 @@ impl World {
             ChaosDue::ClockJump => {
                 self.scheduler.jump_clock(&mut self.stage);
                 let delay = self.stage.random.between(1, 2 * self.stage.weather.clock_jump_every);
-                self.stage.after(delay, Happening::Chaos(ChaosDue::ClockJump));
+                self.stage.after(delay, Due::Chaos(ChaosDue::ClockJump));
+            }
+            ChaosDue::DiskFills => {
+                self.scheduler.fill_disk(&mut self.stage);
+                let delay = self.stage.random.skewed(100_000, 20_000_000);
+                self.stage.after(delay, Due::Chaos(ChaosDue::DiskHasRoom));
+            }
+            ChaosDue::DiskHasRoom => {
+                self.scheduler.make_room(&mut self.stage);
+                let delay = self.stage.random.between(1, 2 * self.stage.weather.disk_full_every);
+                self.stage.after(delay, Due::Chaos(ChaosDue::DiskFills));
+            }
+            ChaosDue::Takeover => {
+                if self.scheduler.depose(&mut self.stage) {
+                    self.break_connections();
+                }
+                let delay = self.stage.random.between(1, 2 * self.stage.weather.takeover_every);
+                self.stage.after(delay, Due::Chaos(ChaosDue::Takeover));
             }
         }
     }
@@ -241,14 +257,14 @@ fn is_from_the_dead(fleet: &[SimWorker], from: Asker) -> bool {
         Asker::Worker { worker, instance, about: About::Registration { .. } } => {
             fleet[worker].spec.instance != instance
         }
-        Asker::Worker { .. } | Asker::Client { .. } | Asker::Nobody => false,
+        Asker::Worker { .. } | Asker::Client { .. } => false,
     }
 }
 
 /// The worker, if it runs; if it is stopped, it will hear of it when it goes on.
-fn awake(worker: &mut SimWorker, happening: impl FnOnce() -> Happening) -> Option<&mut SimWorker> {
+fn awake(worker: &mut SimWorker, due: impl FnOnce() -> Due) -> Option<&mut SimWorker> {
     if let Some(missed) = &mut worker.missed {
-        missed.push(happening());
+        missed.push(due());
         return None;
     }
     Some(worker)

@@ -7,6 +7,7 @@ use bellwether_core::model::{
 };
 
 use super::{Clients, settle};
+use crate::faults::court::Observation;
 use crate::faults::ledger::Ending;
 use crate::faults::plan::{self, KINDS};
 use crate::faults::stage::Stage;
@@ -102,6 +103,7 @@ impl Clients {
         self.config.max_queue_per_worker = random.between(1, 10) as u32;
         self.config.hedge_after = Micros::from_millis(random.between(50, 800));
         self.config.jobs_max = *random.pick(&[15, 40, 120, 500]);
+        stage.see(Observation::Configuring { config: &self.config });
         let config = Box::new(self.config.clone());
         self.ask(stage, Command::Configure { config, expected_version: None }, false);
     }

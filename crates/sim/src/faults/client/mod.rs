@@ -4,9 +4,9 @@
 mod acts;
 
 use bellwether_core::model::{Config, JobId, Name, Settlement, Submission, WorkerSpec};
-use bellwether_core::{Answer, Command, Rejection};
+use bellwether_core::{Command, Rejection};
 
-use super::happening::{Asker, ClientDue, Happening, Letter};
+use super::due::{Asker, ClientDue, Due, Letter, Outcome};
 use super::ledger::Ending;
 use super::plan::{self, KINDS};
 use super::stage::{Place, Stage};
@@ -49,7 +49,7 @@ impl Clients {
     ) -> Clients {
         let acts_left = stage.random.between(10, 45) as u32;
         let acts_every = stage.random.skewed(300_000, 6_000_000);
-        stage.after(500_000, Happening::Client(ClientDue::Acts));
+        stage.after(500_000, Due::Client(ClientDue::Acts));
         Clients {
             workload,
             config,
@@ -70,7 +70,7 @@ impl Clients {
                     self.act(stage);
                     self.acts_left -= 1;
                     let delay = stage.random.between(1, 2 * self.acts_every);
-                    stage.after(delay, Happening::Client(ClientDue::Acts));
+                    stage.after(delay, Due::Client(ClientDue::Acts));
                 }
             }
             ClientDue::Undoes => self.undo(stage),
@@ -81,7 +81,7 @@ impl Clients {
     /// No more wishes. What blocks jobs is undone once nothing older than that can arrive.
     pub(crate) fn heal(&mut self, stage: &mut Stage, delay_max: u64) {
         self.acts_left = 0;
-        stage.after(delay_max + PATIENCE, Happening::Client(ClientDue::Undoes));
+        stage.after(delay_max + PATIENCE, Due::Client(ClientDue::Undoes));
     }
 
     fn undo(&mut self, stage: &mut Stage) {
@@ -99,29 +99,35 @@ impl Clients {
         self.undone && self.requests.iter().all(|request| request.answered || !request.insists)
     }
 
-    pub(crate) fn answered(
-        &mut self,
-        stage: &mut Stage,
-        number: usize,
-        result: &Result<Answer, Rejection>,
-    ) {
+    pub(crate) fn answered(&mut self, stage: &mut Stage, number: usize, outcome: &Outcome) {
         let request = &mut self.requests[number];
         if request.answered {
             return;
         }
-        match result {
-            Err(Rejection::QueueFull { retry_after, .. }) if request.tries < TRIES_MAX => {
-                // Who insists asks again anyway.
-                if request.insists {
-                    return;
-                }
-                let delay = retry_after.0.clamp(1_000, 5_000_000);
-                stage.after(delay, Happening::Client(ClientDue::Resends { request: number }));
-            }
+        let retry_after = match outcome {
             // The worker to undrain may not have come back yet.
-            Err(Rejection::UnknownWorker { .. }) if request.insists => {}
-            Ok(_) | Err(_) => request.answered = true,
+            Ok(Err(Rejection::UnknownWorker { .. })) if request.insists => return,
+            Ok(Err(Rejection::QueueFull { retry_after, .. })) if request.tries < TRIES_MAX => {
+                *retry_after
+            }
+            Err(why) => why.retry_after(),
+            Ok(Ok(_) | Err(_)) => {
+                request.answered = true;
+                return;
+            }
+        };
+        // Who insists asks again anyway.
+        if request.insists {
+            return;
         }
+        // An old wish of an operator must not come when what blocks jobs has been undone.
+        let is_submission = matches!(request.command, Command::Submit(_));
+        if !is_submission || request.tries >= TRIES_MAX {
+            request.answered = true;
+            return;
+        }
+        let delay = retry_after.0.clamp(1_000, 5_000_000);
+        stage.after(delay, Due::Client(ClientDue::Resends { request: number }));
     }
 
     fn ask(&mut self, stage: &mut Stage, command: Command, insists: bool) {
@@ -156,9 +162,9 @@ impl Clients {
         let command = request.command.clone();
         let letter = Letter { from: Asker::Client { request: number }, command };
         if request.insists {
-            stage.after(PATIENCE, Happening::Client(ClientDue::Resends { request: number }));
+            stage.after(PATIENCE, Due::Client(ClientDue::Resends { request: number }));
         }
-        stage.send(Place::Clients, Place::Scheduler, Happening::Arrives(Box::new(letter)));
+        stage.send(Place::Clients, Place::Scheduler, Due::Arrives(Box::new(letter)));
     }
 }
 

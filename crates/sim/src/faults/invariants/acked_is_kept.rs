@@ -6,7 +6,7 @@ use bellwether_core::model::{JobId, JobNo};
 use bellwether_core::{Answer, Command, Engine};
 
 use super::Invariant;
-use crate::faults::court::{Seen, View};
+use crate::faults::court::{Observation, View};
 use crate::faults::ledger::Ledger;
 
 #[derive(Debug, Default)]
@@ -19,9 +19,9 @@ impl Invariant for AckedIsKept {
         "acked_is_kept"
     }
 
-    fn observe(&mut self, seen: &Seen<'_>, view: &View<'_>) -> Result<(), String> {
+    fn observe(&mut self, seen: &Observation<'_>, view: &View<'_>) -> Result<(), String> {
         match seen {
-            Seen::Told {
+            Observation::Answered {
                 command: Command::Submit(submission),
                 result: Ok(Answer::Submitted { jobs, known, .. }),
                 ..
@@ -41,10 +41,11 @@ impl Invariant for AckedIsKept {
                 }
                 Ok(())
             }
-            Seen::Recovered { engine } | Seen::Finished { engine: Some(engine), .. } => {
+            Observation::Recovered { engine, .. }
+            | Observation::Finished { engine: Some(engine), .. } => {
                 self.all_kept(engine, view.ledger)
             }
-            Seen::Unreadable { why } => Err(format!("the journal does not open: {why}")),
+            Observation::Unreadable { why } => Err(format!("the journal does not open: {why}")),
             _ => Ok(()),
         }
     }

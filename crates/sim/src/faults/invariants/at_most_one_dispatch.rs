@@ -6,7 +6,7 @@ use bellwether_core::Event;
 use bellwether_core::model::{Guarantee, JobNo};
 
 use super::Invariant;
-use crate::faults::court::{Execution, Seen, View};
+use crate::faults::court::{Execution, Observation, View};
 
 #[derive(Debug, Default)]
 pub(crate) struct AtMostOneDispatch {
@@ -18,9 +18,9 @@ impl Invariant for AtMostOneDispatch {
         "at_most_one_dispatch"
     }
 
-    fn observe(&mut self, seen: &Seen<'_>, view: &View<'_>) -> Result<(), String> {
+    fn observe(&mut self, seen: &Observation<'_>, view: &View<'_>) -> Result<(), String> {
         match seen {
-            Seen::Committed { entry } => {
+            Observation::Committed { entry } => {
                 let Event::Assigned { job, hedge, .. } = &entry.event else {
                     return Ok(());
                 };
@@ -38,7 +38,7 @@ impl Invariant for AtMostOneDispatch {
                 }
                 Ok(())
             }
-            Seen::Executed { attempt, stage: Execution::Started } => {
+            Observation::Executed { attempt, stage: Execution::Started } => {
                 let Some(record) = view.ledger.job(attempt.job) else {
                     return Ok(());
                 };

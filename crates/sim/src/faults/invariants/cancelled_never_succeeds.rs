@@ -6,7 +6,7 @@ use bellwether_core::model::HeldAttempt;
 use bellwether_core::{Command, Effect, Event};
 
 use super::Invariant;
-use crate::faults::court::{Seen, View};
+use crate::faults::court::{Observation, View};
 use crate::faults::ledger::Ending;
 
 #[derive(Debug, Default)]
@@ -20,9 +20,9 @@ impl Invariant for CancelledNeverSucceeds {
         "cancelled_never_succeeds"
     }
 
-    fn observe(&mut self, seen: &Seen<'_>, view: &View<'_>) -> Result<(), String> {
+    fn observe(&mut self, seen: &Observation<'_>, view: &View<'_>) -> Result<(), String> {
         match seen {
-            Seen::Committed { entry } => match &entry.event {
+            Observation::Committed { entry } => match &entry.event {
                 Event::Completed { job, .. } => {
                     let cancelled = view
                         .ledger
@@ -39,22 +39,26 @@ impl Invariant for CancelledNeverSucceeds {
                 }
                 _ => Ok(()),
             },
-            Seen::Told { command: Command::Cancel { job: id, .. }, result: Ok(_), .. } => {
+            Observation::Answered {
+                command: Command::Cancel { job: id, .. },
+                result: Ok(_),
+                ..
+            } => {
                 let cancelled = view.ledger.job_named(id).is_some_and(|(_, job)| {
                     matches!(job.ending, Some(Ending::Cancelled)) || job.reopened > 0
                 });
                 if cancelled { Ok(()) } else { Err(format!("{id} is said to be, and is not")) }
             }
-            Seen::Released { effect: Effect::Revoke { attempt, .. } } => {
+            Observation::Released { effect: Effect::Revoke { attempt, .. }, .. } => {
                 self.to_stop.remove(attempt);
                 Ok(())
             }
             // What the old scheduler had not yet said, the reconnecting worker is told.
-            Seen::Recovered { .. } => {
+            Observation::Recovered { .. } => {
                 self.to_stop.clear();
                 Ok(())
             }
-            Seen::Quiet { .. } => match self.to_stop.first() {
+            Observation::Quiet { .. } => match self.to_stop.first() {
                 Some(attempt) => Err(format!("nobody stops {attempt:?}")),
                 None => Ok(()),
             },

@@ -1,7 +1,7 @@
 //! A journal of which one byte has changed is refused, never read as something else.
 
 use super::Invariant;
-use crate::faults::court::{Seen, View};
+use crate::faults::court::{Observation, View};
 
 /// Bytes flipped at the end of a run, one at a time.
 const FLIPS: u64 = 4;
@@ -14,8 +14,8 @@ impl Invariant for DamageIsNeverSilent {
         "damage_is_never_silent"
     }
 
-    fn observe(&mut self, seen: &Seen<'_>, _view: &View<'_>) -> Result<(), String> {
-        let Seen::Finished { disk, .. } = seen else {
+    fn observe(&mut self, seen: &Observation<'_>, _view: &View<'_>) -> Result<(), String> {
+        let Observation::Finished { disk, .. } = seen else {
             return Ok(());
         };
         (0..FLIPS).try_for_each(|flip| disk.notices_flip(flip))

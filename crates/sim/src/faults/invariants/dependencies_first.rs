@@ -7,7 +7,7 @@ use bellwether_core::model::{JobId, OnFailure};
 use bellwether_core::{Command, Event};
 
 use super::Invariant;
-use crate::faults::court::{Seen, View};
+use crate::faults::court::{Observation, View};
 use crate::faults::ledger::Ending;
 
 #[derive(Debug, Default)]
@@ -21,9 +21,9 @@ impl Invariant for DependenciesFirst {
         "dependencies_first"
     }
 
-    fn observe(&mut self, seen: &Seen<'_>, view: &View<'_>) -> Result<(), String> {
+    fn observe(&mut self, seen: &Observation<'_>, view: &View<'_>) -> Result<(), String> {
         match seen {
-            Seen::Asked { command: Command::Submit(submission), handled, .. } => {
+            Observation::Asked { command: Command::Submit(submission), handled, .. } => {
                 if handled.result.is_ok() {
                     for job in submission.jobs.iter().filter(|job| !job.dependencies.is_empty()) {
                         self.declared.insert(job.id.clone(), job.dependencies.clone());
@@ -31,7 +31,7 @@ impl Invariant for DependenciesFirst {
                 }
                 Ok(())
             }
-            Seen::Committed { entry } => {
+            Observation::Committed { entry } => {
                 let Event::Assigned { job, .. } = &entry.event else {
                     return Ok(());
                 };

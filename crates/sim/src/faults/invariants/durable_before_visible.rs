@@ -4,7 +4,7 @@ use bellwether_core::Effect;
 use bellwether_core::model::RevokeReason;
 
 use super::Invariant;
-use crate::faults::court::{Seen, View};
+use crate::faults::court::{Observation, View};
 use crate::faults::ledger::Ledger;
 
 #[derive(Debug, Default)]
@@ -15,13 +15,12 @@ impl Invariant for DurableBeforeVisible {
         "durable_before_visible"
     }
 
-    fn observe(&mut self, seen: &Seen<'_>, view: &View<'_>) -> Result<(), String> {
+    fn observe(&mut self, seen: &Observation<'_>, view: &View<'_>) -> Result<(), String> {
         match seen {
-            Seen::Told { command, seq, .. } if *seq > view.ledger.last_seq => Err(format!(
-                "{command:?} is answered at {seq}, durable to {}",
-                view.ledger.last_seq
-            )),
-            Seen::Released { effect } => caused(effect, view.ledger),
+            Observation::Answered { command, seq, .. } if *seq > view.ledger.last_seq => Err(
+                format!("{command:?} is answered at {seq}, durable to {}", view.ledger.last_seq),
+            ),
+            Observation::Released { effect, .. } => caused(effect, view.ledger),
             _ => Ok(()),
         }
     }

@@ -7,7 +7,7 @@ use bellwether_core::model::{JobNo, Token};
 use bellwether_core::{Effect, Event};
 
 use super::Invariant;
-use crate::faults::court::{Seen, View};
+use crate::faults::court::{Observation, View};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Owed {
@@ -27,24 +27,24 @@ impl Invariant for EffectsFollowEvents {
         "effects_follow_events"
     }
 
-    fn observe(&mut self, seen: &Seen<'_>, _view: &View<'_>) -> Result<(), String> {
+    fn observe(&mut self, seen: &Observation<'_>, _view: &View<'_>) -> Result<(), String> {
         match seen {
-            Seen::Committed { entry } => {
+            Observation::Committed { entry } => {
                 self.owed.extend(owed_for(&entry.event, Token::from(entry.seq)));
                 Ok(())
             }
-            Seen::Released { effect } => {
+            Observation::Released { effect, .. } => {
                 if let Some(owed) = settled_by(effect) {
                     self.owed.remove(&owed);
                 }
                 Ok(())
             }
             // What the old process had not said, nobody says: reconnecting workers find out.
-            Seen::Recovered { .. } => {
+            Observation::Recovered { .. } => {
                 self.owed.clear();
                 Ok(())
             }
-            Seen::Quiet { .. } => match self.owed.first() {
+            Observation::Quiet { .. } => match self.owed.first() {
                 Some(owed) => Err(format!("{owed:?} was decided and never carried out")),
                 None => Ok(()),
             },

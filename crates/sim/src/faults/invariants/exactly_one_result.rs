@@ -7,7 +7,7 @@ use bellwether_core::Event;
 use bellwether_core::model::{Guarantee, JobNo};
 
 use super::Invariant;
-use crate::faults::court::{Seen, View};
+use crate::faults::court::{Observation, View};
 
 #[derive(Debug, Default)]
 pub(crate) struct ExactlyOneResult {
@@ -19,8 +19,8 @@ impl Invariant for ExactlyOneResult {
         "exactly_one_result"
     }
 
-    fn observe(&mut self, seen: &Seen<'_>, view: &View<'_>) -> Result<(), String> {
-        let Seen::Committed { entry } = seen else {
+    fn observe(&mut self, seen: &Observation<'_>, view: &View<'_>) -> Result<(), String> {
+        let Observation::Committed { entry } = seen else {
             return Ok(());
         };
         match &entry.event {

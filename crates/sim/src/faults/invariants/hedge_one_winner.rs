@@ -8,7 +8,7 @@ use bellwether_core::model::JobNo;
 use bellwether_core::model::limits::OFFERS_MAX;
 
 use super::Invariant;
-use crate::faults::court::{Seen, View};
+use crate::faults::court::{Observation, View};
 
 /// Hedges allowed before there are enough offers for a share of them to be one.
 const HEDGES_FREE: u64 = 2;
@@ -26,11 +26,11 @@ impl Invariant for HedgeOneWinner {
         "hedge_one_winner"
     }
 
-    fn observe(&mut self, seen: &Seen<'_>, view: &View<'_>) -> Result<(), String> {
+    fn observe(&mut self, seen: &Observation<'_>, view: &View<'_>) -> Result<(), String> {
         let budget = u64::from(view.ledger.config.hedge_budget_permille);
         self.permille_max = self.permille_max.max(budget);
         match seen {
-            Seen::Committed { entry } => match &entry.event {
+            Observation::Committed { entry } => match &entry.event {
                 Event::Assigned { job, worker, hedge, .. } => {
                     let Some(record) = view.ledger.job(*job) else {
                         return Ok(());
@@ -56,7 +56,7 @@ impl Invariant for HedgeOneWinner {
                 }
                 _ => Ok(()),
             },
-            Seen::BatchCommitted => {
+            Observation::BatchCommitted => {
                 for job in std::mem::take(&mut self.decided) {
                     let open = view.ledger.job(job).map_or(0, |job| job.attempts.len());
                     if open > 1 {

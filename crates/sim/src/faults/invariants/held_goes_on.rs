@@ -5,7 +5,7 @@ use bellwether_core::model::HeldAttempt;
 use bellwether_core::{Answer, Command};
 
 use super::Invariant;
-use crate::faults::court::{Seen, View};
+use crate::faults::court::{Observation, View};
 use crate::faults::scheduler::holds;
 
 #[derive(Debug, Default)]
@@ -16,9 +16,14 @@ impl Invariant for HeldGoesOn {
         "held_goes_on"
     }
 
-    fn observe(&mut self, seen: &Seen<'_>, _view: &View<'_>) -> Result<(), String> {
-        let Seen::Asked { command: Command::Register { spec, held }, handled, held_before, engine } =
-            seen
+    fn observe(&mut self, seen: &Observation<'_>, _view: &View<'_>) -> Result<(), String> {
+        let Observation::Asked {
+            command: Command::Register { spec, held },
+            handled,
+            held_before,
+            engine,
+            ..
+        } = seen
         else {
             return Ok(());
         };

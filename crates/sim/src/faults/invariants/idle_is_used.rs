@@ -4,7 +4,7 @@ use bellwether_core::model::{Strategy, Target, WorkerStatus};
 use bellwether_core::{Engine, Job, JobState, Worker};
 
 use super::Invariant;
-use crate::faults::court::{Seen, View};
+use crate::faults::court::{Observation, View};
 
 #[derive(Debug, Default)]
 pub(crate) struct IdleIsUsed;
@@ -14,8 +14,8 @@ impl Invariant for IdleIsUsed {
         "idle_is_used"
     }
 
-    fn observe(&mut self, seen: &Seen<'_>, _view: &View<'_>) -> Result<(), String> {
-        let Seen::Quiet { engine } = seen else {
+    fn observe(&mut self, seen: &Observation<'_>, _view: &View<'_>) -> Result<(), String> {
+        let Observation::Quiet { engine } = seen else {
             return Ok(());
         };
         let config = engine.state().config();

@@ -5,7 +5,7 @@ use bellwether_core::Event;
 use bellwether_core::model::{JobNo, Target, WorkerNo};
 
 use super::Invariant;
-use crate::faults::court::{Seen, View};
+use crate::faults::court::{Observation, View};
 use crate::faults::ledger::{Ledger, WorkerRecord};
 
 #[derive(Debug, Default)]
@@ -16,8 +16,8 @@ impl Invariant for LimitsHold {
         "limits_hold"
     }
 
-    fn observe(&mut self, seen: &Seen<'_>, view: &View<'_>) -> Result<(), String> {
-        let Seen::Committed { entry } = seen else {
+    fn observe(&mut self, seen: &Observation<'_>, view: &View<'_>) -> Result<(), String> {
+        let Observation::Committed { entry } = seen else {
             return Ok(());
         };
         let Event::Assigned { job, worker, .. } = &entry.event else {

@@ -3,7 +3,7 @@
 use bellwether_core::{Command, Engine, Event, Rejection};
 
 use super::Invariant;
-use crate::faults::court::{Seen, View};
+use crate::faults::court::{Observation, View};
 use crate::faults::ledger::Ledger;
 
 #[derive(Debug, Default)]
@@ -14,9 +14,9 @@ impl Invariant for MemoryBounded {
         "memory_bounded"
     }
 
-    fn observe(&mut self, seen: &Seen<'_>, view: &View<'_>) -> Result<(), String> {
+    fn observe(&mut self, seen: &Observation<'_>, view: &View<'_>) -> Result<(), String> {
         match seen {
-            Seen::Committed { entry } => {
+            Observation::Committed { entry } => {
                 let Event::Submitted { jobs, .. } = &entry.event else {
                     return Ok(());
                 };
@@ -27,7 +27,9 @@ impl Invariant for MemoryBounded {
                 }
                 Ok(())
             }
-            Seen::Asked { command: Command::Submit(submission), handled, engine, .. } => {
+            Observation::Asked {
+                command: Command::Submit(submission), handled, engine, ..
+            } => {
                 let Err(Rejection::QueueFull { .. }) = &handled.result else {
                     return Ok(());
                 };
@@ -39,7 +41,8 @@ impl Invariant for MemoryBounded {
                 }
                 Ok(())
             }
-            Seen::Inspected { engine, .. } | Seen::Finished { engine: Some(engine), .. } => {
+            Observation::Inspected { engine, .. }
+            | Observation::Finished { engine: Some(engine), .. } => {
                 let kept = engine.state().jobs().count() as u64;
                 let allowed = view.ledger.live + view.ledger.config.retain_jobs;
                 if kept > allowed {

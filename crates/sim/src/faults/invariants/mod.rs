@@ -7,6 +7,7 @@ mod attempts_bounded;
 mod cancelled_never_succeeds;
 mod damage_is_never_silent;
 mod dependencies_first;
+mod deposed_is_silent;
 mod durable_before_visible;
 mod effects_follow_events;
 mod exactly_one_result;
@@ -16,8 +17,10 @@ mod idle_is_used;
 mod limits_hold;
 mod memory_bounded;
 mod one_key_one_job;
+mod refused_never_happens;
 mod same_commands_same_events;
 mod same_journal_same_hash;
+mod settings_are_kept;
 mod snapshot_equals_replay;
 mod stale_token_refused;
 mod terminal_after_heal;
@@ -26,7 +29,9 @@ mod tokens_increase;
 
 use std::fmt::Debug;
 
-use super::court::{Seen, View};
+use bellwether_core::model::Config;
+
+use super::court::{Observation, View};
 
 /// A promise that must hold at every step.
 pub(crate) trait Invariant: Debug {
@@ -36,11 +41,14 @@ pub(crate) trait Invariant: Debug {
     ///
     /// # Errors
     /// The promise is broken; the text says by what.
-    fn observe(&mut self, seen: &Seen<'_>, view: &View<'_>) -> Result<(), String>;
+    fn observe(&mut self, seen: &Observation<'_>, view: &View<'_>) -> Result<(), String>;
 }
 
-pub(crate) fn all() -> Vec<Box<dyn Invariant>> {
+pub(crate) fn all(config: &Config) -> Vec<Box<dyn Invariant>> {
     vec![
+        Box::new(deposed_is_silent::DeposedIsSilent::default()),
+        Box::new(refused_never_happens::RefusedNeverHappens),
+        Box::new(settings_are_kept::SettingsAreKept::new(config)),
         Box::new(durable_before_visible::DurableBeforeVisible),
         Box::new(acked_is_kept::AckedIsKept::default()),
         Box::new(one_key_one_job::OneKeyOneJob::default()),
@@ -50,7 +58,7 @@ pub(crate) fn all() -> Vec<Box<dyn Invariant>> {
         Box::new(tokens_increase::TokensIncrease::default()),
         Box::new(dependencies_first::DependenciesFirst::default()),
         Box::new(cancelled_never_succeeds::CancelledNeverSucceeds::default()),
-        Box::new(terminal_is_absorbing::TerminalIsAbsorbing),
+        Box::new(terminal_is_absorbing::TerminalIsAbsorbing::default()),
         Box::new(held_goes_on::HeldGoesOn),
         Box::new(effects_follow_events::EffectsFollowEvents::default()),
         Box::new(limits_hold::LimitsHold),

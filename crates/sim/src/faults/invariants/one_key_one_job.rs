@@ -6,7 +6,7 @@ use bellwether_core::model::{JobNo, Name};
 use bellwether_core::{Answer, Command, Event, Rejection};
 
 use super::Invariant;
-use crate::faults::court::{Seen, View};
+use crate::faults::court::{Observation, View};
 
 #[derive(Debug, Default)]
 pub(crate) struct OneKeyOneJob {
@@ -18,9 +18,9 @@ impl Invariant for OneKeyOneJob {
         "one_key_one_job"
     }
 
-    fn observe(&mut self, seen: &Seen<'_>, _view: &View<'_>) -> Result<(), String> {
+    fn observe(&mut self, seen: &Observation<'_>, _view: &View<'_>) -> Result<(), String> {
         match seen {
-            Seen::Committed { entry } => {
+            Observation::Committed { entry } => {
                 let Event::Submitted { first, jobs, .. } = &entry.event else {
                     return Ok(());
                 };
@@ -35,7 +35,7 @@ impl Invariant for OneKeyOneJob {
                 }
                 Ok(())
             }
-            Seen::Told { command: Command::Submit(submission), result, .. } => {
+            Observation::Answered { command: Command::Submit(submission), result, .. } => {
                 for (position, job) in submission.jobs.iter().enumerate() {
                     let Some(key) = &job.idempotency_key else {
                         continue;

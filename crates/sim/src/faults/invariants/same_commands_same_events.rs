@@ -1,7 +1,7 @@
 //! The same commands at the same times give the same events.
 
 use super::Invariant;
-use crate::faults::court::{Seen, View};
+use crate::faults::court::{Observation, View};
 
 #[derive(Debug, Default)]
 pub(crate) struct SameCommandsSameEvents;
@@ -11,8 +11,8 @@ impl Invariant for SameCommandsSameEvents {
         "same_commands_same_events"
     }
 
-    fn observe(&mut self, seen: &Seen<'_>, _view: &View<'_>) -> Result<(), String> {
-        let Seen::Twins { one, other } = seen else {
+    fn observe(&mut self, seen: &Observation<'_>, _view: &View<'_>) -> Result<(), String> {
+        let Observation::Twins { one, other } = seen else {
             return Ok(());
         };
         if one == other {

@@ -4,7 +4,7 @@
 use bellwether_core::Engine;
 
 use super::Invariant;
-use crate::faults::court::{Seen, View};
+use crate::faults::court::{Observation, View};
 
 #[derive(Debug, Default)]
 pub(crate) struct SameJournalSameHash;
@@ -14,11 +14,13 @@ impl Invariant for SameJournalSameHash {
         "same_journal_same_hash"
     }
 
-    fn observe(&mut self, seen: &Seen<'_>, view: &View<'_>) -> Result<(), String> {
+    fn observe(&mut self, seen: &Observation<'_>, view: &View<'_>) -> Result<(), String> {
         match seen {
-            Seen::Recovered { engine } => same("recovered", engine, view.follower),
-            Seen::Inspected { engine, .. } => same("running", engine, view.follower),
-            Seen::Finished { engine: Some(engine), .. } => same("last", engine, view.follower),
+            Observation::Recovered { engine, .. } => same("recovered", engine, view.follower),
+            Observation::Inspected { engine, .. } => same("running", engine, view.follower),
+            Observation::Finished { engine: Some(engine), .. } => {
+                same("last", engine, view.follower)
+            }
             _ => Ok(()),
         }
     }

@@ -5,7 +5,7 @@ use bellwether_core::model::{Phase, Timestamp};
 use bellwether_core::{Engine, JobState};
 
 use super::Invariant;
-use crate::faults::court::{Seen, View};
+use crate::faults::court::{Observation, View};
 
 #[derive(Debug, Default)]
 pub(crate) struct SnapshotEqualsReplay;
@@ -15,9 +15,9 @@ impl Invariant for SnapshotEqualsReplay {
         "snapshot_equals_replay"
     }
 
-    fn observe(&mut self, seen: &Seen<'_>, view: &View<'_>) -> Result<(), String> {
+    fn observe(&mut self, seen: &Observation<'_>, view: &View<'_>) -> Result<(), String> {
         match seen {
-            Seen::Snapshot { bytes, seq } => {
+            Observation::Snapshot { bytes, seq } => {
                 let restored = Engine::restore(bytes)
                     .map_err(|error| format!("the snapshot at {seq} does not open: {error}"))?;
                 if restored.last_seq() != *seq || *seq != view.follower.last_seq() {
@@ -29,8 +29,8 @@ impl Invariant for SnapshotEqualsReplay {
                 }
                 wakes_in_time(&restored, None)
             }
-            Seen::Recovered { engine } => wakes_in_time(engine, None),
-            Seen::Inspected { engine, now } => wakes_in_time(engine, Some(*now)),
+            Observation::Recovered { engine, .. } => wakes_in_time(engine, None),
+            Observation::Inspected { engine, now } => wakes_in_time(engine, Some(*now)),
             _ => Ok(()),
         }
     }

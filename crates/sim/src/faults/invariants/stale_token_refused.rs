@@ -4,7 +4,7 @@ use bellwether_core::model::{JobNo, Token};
 use bellwether_core::{Answer, Command, Event, Rejection};
 
 use super::Invariant;
-use crate::faults::court::{Seen, View};
+use crate::faults::court::{Observation, View};
 use crate::faults::ledger::Ledger;
 
 #[derive(Debug, Default)]
@@ -15,9 +15,9 @@ impl Invariant for StaleTokenRefused {
         "stale_token_refused"
     }
 
-    fn observe(&mut self, seen: &Seen<'_>, view: &View<'_>) -> Result<(), String> {
+    fn observe(&mut self, seen: &Observation<'_>, view: &View<'_>) -> Result<(), String> {
         match seen {
-            Seen::Asked {
+            Observation::Asked {
                 command: Command::Report { worker, attempt, report },
                 handled,
                 held_before: [],
@@ -34,7 +34,7 @@ impl Invariant for StaleTokenRefused {
                     Err(format!("{worker} does not hold {attempt:?}; {report:?} gets {other:?}"))
                 }
             },
-            Seen::Committed { entry } => match &entry.event {
+            Observation::Committed { entry } => match &entry.event {
                 Event::Started { job, token }
                 | Event::Granted { job, token }
                 | Event::Progressed { job, token, .. }

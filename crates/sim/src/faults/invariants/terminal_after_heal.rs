@@ -1,7 +1,7 @@
 //! Once the faults are over, every job ends.
 
 use super::Invariant;
-use crate::faults::court::{Seen, View};
+use crate::faults::court::{Observation, View};
 
 #[derive(Debug, Default)]
 pub(crate) struct TerminalAfterHeal;
@@ -11,8 +11,8 @@ impl Invariant for TerminalAfterHeal {
         "terminal_after_heal"
     }
 
-    fn observe(&mut self, seen: &Seen<'_>, view: &View<'_>) -> Result<(), String> {
-        let Seen::Finished { engine, .. } = seen else {
+    fn observe(&mut self, seen: &Observation<'_>, view: &View<'_>) -> Result<(), String> {
+        let Observation::Finished { engine, .. } = seen else {
             return Ok(());
         };
         let Some((number, job)) = view.ledger.jobs().find(|(_, job)| job.ending.is_none()) else {

@@ -7,7 +7,7 @@ use bellwether_core::Effect;
 use bellwether_core::model::{HeldAttempt, Token, WorkerNo};
 
 use super::Invariant;
-use crate::faults::court::{Seen, View};
+use crate::faults::court::{Observation, View};
 
 #[derive(Debug, Default)]
 pub(crate) struct TokensIncrease {
@@ -19,9 +19,9 @@ impl Invariant for TokensIncrease {
         "tokens_increase"
     }
 
-    fn observe(&mut self, seen: &Seen<'_>, view: &View<'_>) -> Result<(), String> {
+    fn observe(&mut self, seen: &Observation<'_>, view: &View<'_>) -> Result<(), String> {
         match seen {
-            Seen::Committed { entry } => {
+            Observation::Committed { entry } => {
                 if entry.seq != view.ledger.last_seq.next() {
                     return Err(format!("{} follows {}", entry.seq, view.ledger.last_seq));
                 }
@@ -33,7 +33,7 @@ impl Invariant for TokensIncrease {
                 }
                 Ok(())
             }
-            Seen::Released { effect: Effect::Offer { worker, offer } } => {
+            Observation::Released { effect: Effect::Offer { worker, offer }, .. } => {
                 let named = (offer.attempt, *worker);
                 let first = *self.offered.entry(offer.attempt.token).or_insert(named);
                 if first != named {

@@ -1,29 +1,42 @@
-//! The scheduler's process around the engine: its loop, its disk, its timer, and its deaths.
+//! The scheduler's processes around the real host: their disk, their clock, their timers and their
+//! deaths. One reigns; another may not know yet that it has been deposed.
 
-mod durability;
-mod recovery;
+mod edge;
+mod journal;
+mod life;
+mod output;
+mod witness;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use bellwether_core::model::{Config, HeldAttempt, Seq, Timestamp, WorkerId, WorkerSpec};
-use bellwether_core::{Answer, Command, Engine, Entry, Rejection};
+use bellwether_core::Engine;
+use bellwether_core::model::{Config, Timestamp};
+use bellwether_host::{Host, Mode};
+use bellwether_journal::MemoryJournal;
 
-use self::durability::tell;
-use self::recovery::Moment;
-use super::court::Seen;
+use self::edge::{Sessions, SimEdge};
+use self::journal::Appends;
+use self::witness::Witness;
+pub(crate) use self::witness::holds;
+use super::court::Observation;
 use super::defect::Defect;
 use super::disk::Disk;
-use super::happening::{About, Asker, Happening, Letter};
+use super::due::{Due, Letter};
 use super::predictor::Mood;
 use super::stage::Stage;
+
+/// Steps between two looks at a quiet engine's whole state.
+const INSPECTED_EVERY: u64 = 200;
 
 #[derive(Debug)]
 pub(crate) struct Scheduler {
     disk: Disk,
+    /// The one that reigns, as far as the journal is concerned.
     process: Option<Process>,
-    incarnation: u32,
+    /// One that has been deposed, whether it knows it or not.
+    deposed: Option<Process>,
+    reigns: u32,
     config: Config,
     mood: Arc<Mood>,
     defect: Option<Defect>,
@@ -41,34 +54,25 @@ pub(crate) struct Scheduler {
 /// What a crash loses.
 #[derive(Debug)]
 struct Process {
-    engine: Engine,
+    host: Host<SimEdge>,
+    journal: MemoryJournal,
     twin: Option<Engine>,
-    /// Answers that wait until their position is durable.
-    answers: VecDeque<Waiting>,
-    appending: Option<Vec<Entry>>,
-    durable: Seq,
+    reign: u32,
+    appends: Appends,
+    sessions: Sessions,
     wakes_at: Option<u64>,
-    /// The process behind each worker's connection.
-    connected: Vec<Option<u64>>,
-    snapshot_at: Seq,
-}
-
-#[derive(Debug)]
-struct Waiting {
-    seq: Seq,
-    letter: Letter,
-    result: Result<Answer, Rejection>,
 }
 
 impl Scheduler {
     pub(crate) fn new(stage: &mut Stage, config: Config, defect: Option<Defect>) -> Scheduler {
         let mood = Arc::new(Mood::default());
         mood.fails_permille.store(stage.weather.predictor_fails, Ordering::Relaxed);
-        stage.after(0, Happening::Boots);
+        stage.after(0, Due::Boots);
         Scheduler {
-            disk: Disk::default(),
+            disk: Disk::new(defect),
             process: None,
-            incarnation: 0,
+            deposed: None,
+            reigns: 0,
             config,
             mood,
             defect,
@@ -82,7 +86,7 @@ impl Scheduler {
     }
 
     pub(crate) fn engine(&self) -> Option<&Engine> {
-        self.process.as_ref().map(|process| &process.engine)
+        self.process.as_ref().map(|process| process.host.engine())
     }
 
     pub(crate) fn disk(&self) -> &Disk {
@@ -91,11 +95,9 @@ impl Scheduler {
 
     /// Whether all that was decided is durable and told.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.process.as_ref().is_some_and(|process| {
-            process.appending.is_none()
-                && process.answers.is_empty()
-                && process.engine.last_seq() == process.durable
-        })
+        self.process
+            .as_ref()
+            .is_some_and(|process| process.host.mode() == Mode::Reigning && process.host.is_quiet())
     }
 
     pub(crate) fn predictor_failures(&self) -> u64 {
@@ -104,6 +106,8 @@ impl Scheduler {
 
     pub(crate) fn heal(&mut self) {
         self.mood.fails_permille.store(0, Ordering::Relaxed);
+        self.disk.make_room();
+        self.deposed = None;
         // Time never goes back for the engine: a clock left behind would stand still.
         self.skew = self.skew_max;
     }
@@ -119,106 +123,96 @@ impl Scheduler {
         }
         self.skew_max = self.skew_max.max(self.skew);
         stage.note(|| format!("the clock jumps to {:+} us", self.skew));
-        self.set_timer(stage);
+        self.with(self.reigns, |scheduler, process| scheduler.set_timer(stage, process));
+    }
+
+    /// The disk fills up; somebody makes room a while later.
+    pub(crate) fn fill_disk(&mut self, stage: &mut Stage) {
+        stage.note(|| "the disk is full".to_owned());
+        self.disk.fill();
+    }
+
+    pub(crate) fn make_room(&mut self, stage: &mut Stage) {
+        stage.note(|| "the disk has room".to_owned());
+        self.disk.make_room();
     }
 
     pub(crate) fn receive(&mut self, stage: &mut Stage, letter: Letter) {
-        let now = self.clock(stage);
-        let Some(process) = &mut self.process else { return };
-        if let Asker::Worker { worker, instance, about: About::Registration { .. } } = letter.from {
-            process.connected[worker] = Some(instance);
-        }
-        self.handle(stage, now, letter);
-    }
-
-    pub(crate) fn wake(&mut self, stage: &mut Stage, incarnation: u32) {
-        let now = self.clock(stage);
-        let Some(process) = self.process.as_mut().filter(|_| incarnation == self.incarnation)
-        else {
-            return;
+        // Somebody may still talk to a scheduler that has been deposed; workers do not, because
+        // their connections broke with the takeover.
+        let late = self.deposed.is_some() && letter.is_from_client() && stage.random.chance(300);
+        let reign = match &self.deposed {
+            Some(deposed) if late => deposed.reign,
+            _ => self.reigns,
         };
-        process.wakes_at = None;
-        if process.engine.next_deadline().is_some_and(|deadline| deadline <= now) {
-            self.handle(stage, now, Letter { from: Asker::Nobody, command: Command::Tick });
-        } else {
-            self.set_timer(stage);
-        }
+        self.with(reign, |scheduler, process| {
+            if process.host.must_wait() {
+                stage.count("message_deferred");
+                process.host.defer(letter);
+                return true;
+            }
+            let now = scheduler.clock(stage);
+            process.take(stage, now, letter);
+            scheduler.go_on(stage, process, life::Moment::Handled)
+        });
     }
 
-    fn handle(&mut self, stage: &mut Stage, now: Timestamp, letter: Letter) {
-        let Some(process) = &mut self.process else { return };
-        let held_before = named_and_held(&process.engine, &letter.command);
-        self.clock_max = self.clock_max.max(now);
-        let handled = process.engine.handle(now, letter.command.clone());
-        stage.note(|| format!("{:?} -> {} {:?}", letter.command, handled.seq, handled.result));
-        stage.see(Seen::Asked {
-            command: &letter.command,
-            handled: &handled,
-            held_before: &held_before,
-            engine: &process.engine,
+    pub(crate) fn wake(&mut self, stage: &mut Stage, reign: u32) {
+        let now = self.clock(stage);
+        self.with(reign, |scheduler, process| {
+            process.wakes_at = None;
+            let mut witness = Witness::new(stage, &mut process.twin, reign);
+            if process.host.must_probe(now) {
+                let has_room = scheduler.disk.has_room();
+                witness.stage.count(if has_room { "disk_has_room" } else { "disk_still_full" });
+                process.host.handle_probe(now, has_room, &mut witness);
+            }
+            process.host.handle_tick(now, |()| false, &mut witness);
+            scheduler.go_on(stage, process, life::Moment::Handled)
         });
-        if let Some(twin) = &mut process.twin {
-            twin.handle(now, letter.command.clone());
-        }
-        let waiting = Waiting { seq: handled.seq, letter, result: handled.result };
-        if self.defect == Some(Defect::AcknowledgeBeforeDurable) {
-            tell(stage, waiting);
-        } else {
-            process.answers.push_back(waiting);
-        }
-        if self.crashes(stage, Moment::Handled) {
+    }
+
+    /// Lets a process act, if it is still there. It is gone if it does not survive that.
+    fn with(&mut self, reign: u32, act: impl FnOnce(&mut Scheduler, &mut Process) -> bool) {
+        let of = |process: &Option<Process>| process.as_ref().is_some_and(|p| p.reign == reign);
+        let deposed = of(&self.deposed);
+        let place = if deposed { &mut self.deposed } else { &mut self.process };
+        let Some(mut process) = place.take_if(|process| process.reign == reign) else { return };
+        if !act(self, &mut process) {
             return;
         }
-        self.flush(stage);
-        self.set_timer(stage);
+        self.clock_max = self.clock_max.max(process.host.now());
+        *(if deposed { &mut self.deposed } else { &mut self.process }) = Some(process);
     }
 
     fn clock(&self, stage: &Stage) -> Timestamp {
         Timestamp(stage.now.saturating_add_signed(self.skew))
     }
 
-    /// Asks to be woken when the engine next has something to do.
-    fn set_timer(&mut self, stage: &mut Stage) {
-        let clock = self.clock(stage);
-        let incarnation = self.incarnation;
-        let Some(process) = &mut self.process else { return };
-        let Some(deadline) = process.engine.next_deadline() else { return };
-        let at = stage.now + deadline.since(clock).0;
+    /// Asks to be woken when the host next has something to do.
+    fn set_timer(&mut self, stage: &mut Stage, process: &mut Process) -> bool {
+        let Some(deadline) = process.host.next_deadline() else { return true };
+        let at = stage.now + deadline.since(self.clock(stage)).0;
         if process.wakes_at.is_none_or(|wakes_at| at < wakes_at) {
             process.wakes_at = Some(at);
-            stage.after(at - stage.now, Happening::Wakes { incarnation });
+            stage.after(at - stage.now, Due::Wakes { reign: process.reign });
+        }
+        true
+    }
+
+    /// A quiet engine is shown each time, and now and then with everything that it knows.
+    pub(super) fn show_if_quiet(&mut self, stage: &mut Stage) {
+        let Some(engine) = self.engine().filter(|_| self.is_quiet()) else { return };
+        stage.see(Observation::Quiet { engine });
+        if stage.step >= self.inspected + INSPECTED_EVERY {
+            self.inspect(stage);
         }
     }
-}
 
-/// The attempts that a command speaks of and that its worker holds.
-fn named_and_held(engine: &Engine, command: &Command) -> Vec<HeldAttempt> {
-    match command {
-        Command::Report { worker, attempt, .. } if holds(engine, worker, *attempt) => {
-            vec![*attempt]
+    pub(crate) fn inspect(&mut self, stage: &mut Stage) {
+        self.inspected = stage.step;
+        if let Some(engine) = self.engine().filter(|_| self.is_quiet()) {
+            stage.see(Observation::Inspected { engine, now: self.clock_max });
         }
-        Command::Register { spec, held } if is_known_process(engine, spec) => {
-            held.iter().copied().filter(|attempt| holds(engine, &spec.id, *attempt)).collect()
-        }
-        _ => Vec::new(),
     }
-}
-
-fn is_known_process(engine: &Engine, spec: &WorkerSpec) -> bool {
-    let state = engine.state();
-    let number = state.worker_no(spec.id.as_str());
-    number
-        .and_then(|number| state.worker(number))
-        .is_some_and(|known| known.spec.instance == spec.instance)
-}
-
-pub(crate) fn holds(engine: &Engine, worker: &WorkerId, attempt: HeldAttempt) -> bool {
-    let state = engine.state();
-    let Some(number) = state.worker_no(worker.as_str()) else {
-        return false;
-    };
-    let Some(job) = state.job(attempt.job) else {
-        return false;
-    };
-    job.attempt(attempt.token).is_some_and(|open| open.worker == number)
 }

@@ -7,8 +7,8 @@ use bellwether_core::{Answer, Command, Offer, Rejection, Report};
 use bytes::Bytes;
 
 use super::{Held, HeldPhase, SimWorker};
-use crate::faults::court::{Execution, Seen};
-use crate::faults::happening::{About, ReportKind, WorkerDue};
+use crate::faults::court::{Execution, Observation};
+use crate::faults::due::{About, ReportKind, WorkerDue};
 use crate::faults::program::{Program, Temper};
 use crate::faults::stage::Stage;
 
@@ -126,7 +126,7 @@ impl SimWorker {
         held.phase = HeldPhase::Running;
         let attempt = held.attempt;
         let program = Program::from_payload(&held.spec.payload);
-        stage.see(Seen::Executed { attempt, stage: Execution::Started });
+        stage.see(Observation::Executed { attempt, stage: Execution::Started });
         stage.note(|| format!("{} runs job {} as {token}", self.spec.id, attempt.job));
         let Some(program) = program.filter(|program| program.temper != Temper::Hangs) else {
             return;
@@ -168,7 +168,7 @@ impl SimWorker {
         held.phase = HeldPhase::Ended;
         let report = outcome(program.temper, held.number, attempt, &held.spec);
         if matches!(report, Report::Complete { .. }) {
-            stage.see(Seen::Executed { attempt, stage: Execution::Finished });
+            stage.see(Observation::Executed { attempt, stage: Execution::Finished });
         }
         if stage.random.chance(stage.weather.kill_after_effect) {
             stage.count("worker_killed_after_effect");

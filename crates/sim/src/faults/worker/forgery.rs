@@ -5,7 +5,7 @@ use bellwether_core::{Command, Report};
 use bytes::Bytes;
 
 use super::SimWorker;
-use crate::faults::happening::About;
+use crate::faults::due::About;
 use crate::faults::stage::Stage;
 
 impl SimWorker {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bellwether_core::model::{Heartbeat, HeldAttempt, JobSpec, Name, Token, WorkerSpec};
 use bellwether_core::{Answer, Command, Rejection, Report};
 
-use super::happening::{About, Asker, Happening, Letter, ReportKind, ToWorker, WorkerDue};
+use super::due::{About, Asker, Due, Letter, Outcome, ReportKind, ToWorker, WorkerDue};
 use super::stage::{Place, Stage};
 
 /// Between two looks at what is due, in microseconds.
@@ -30,7 +30,7 @@ pub(crate) struct SimWorker {
     /// It heartbeats and makes no progress.
     pub gray: bool,
     /// What it missed while it was stopped; none if it runs.
-    pub missed: Option<Vec<Happening>>,
+    pub missed: Option<Vec<Due>>,
     link: Link,
     connections: u32,
     heartbeat_every: u64,
@@ -109,12 +109,8 @@ impl SimWorker {
         }
     }
 
-    pub(crate) fn answered(
-        &mut self,
-        stage: &mut Stage,
-        about: About,
-        result: &Result<Answer, Rejection>,
-    ) {
+    pub(crate) fn answered(&mut self, stage: &mut Stage, about: About, outcome: &Outcome) {
+        let Ok(result) = outcome else { return };
         if let Err(Rejection::UnknownWorker { .. }) = result {
             if self.link == Link::Up {
                 self.connect(stage);
@@ -286,13 +282,13 @@ impl SimWorker {
 
     fn send(&self, stage: &mut Stage, about: About, command: Command) {
         let from = Asker::Worker { worker: self.index, instance: self.spec.instance, about };
-        let letter = Happening::Arrives(Box::new(Letter { from, command }));
+        let letter = Due::Arrives(Box::new(Letter { from, command }));
         stage.send(Place::Worker(self.index), Place::Scheduler, letter);
     }
 
     fn after(&self, stage: &mut Stage, delay: u64, due: WorkerDue) {
         let (worker, instance) = (self.index, self.spec.instance);
-        stage.after(delay, Happening::Worker { worker, instance, due });
+        stage.after(delay, Due::Worker { worker, instance, due });
     }
 
     fn held_mut(&mut self, token: Token) -> Option<&mut Held> {

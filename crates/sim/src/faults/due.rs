@@ -2,15 +2,16 @@
 
 use bellwether_core::model::{HeldAttempt, RevokeReason, Token};
 use bellwether_core::{Answer, Command, Offer, Rejection};
+use bellwether_host::Unavailable;
 
 #[derive(Debug, Clone)]
-pub(crate) enum Happening {
+pub(crate) enum Due {
     /// A command reaches the scheduler.
     Arrives(Box<Letter>),
     /// An answer reaches the one who asked.
     Answered {
         to: Asker,
-        result: Box<Result<Answer, Rejection>>,
+        outcome: Box<Outcome>,
     },
     /// A released effect reaches its worker, if that is still the process it was sent to.
     Delivered {
@@ -20,11 +21,19 @@ pub(crate) enum Happening {
     },
     /// The disk has done, or failed, what the scheduler asked for.
     AppendEnds {
-        incarnation: u32,
+        reign: u32,
+    },
+    /// A snapshot has been written, or has not.
+    SnapshotEnds {
+        reign: u32,
+    },
+    /// The state that the journal makes has been read.
+    Rebuilds {
+        reign: u32,
     },
     /// The scheduler's timer fires.
     Wakes {
-        incarnation: u32,
+        reign: u32,
     },
     /// A new scheduler process starts.
     Boots,
@@ -39,25 +48,26 @@ pub(crate) enum Happening {
     Heals,
 }
 
+/// What became of a letter: an answer, or a word on why there is none.
+pub(crate) type Outcome = Result<Result<Answer, Rejection>, Unavailable>;
+
 #[derive(Debug, Clone)]
 pub(crate) struct Letter {
     pub from: Asker,
     pub command: Command,
 }
 
+impl Letter {
+    pub(crate) fn is_from_client(&self) -> bool {
+        matches!(self.from, Asker::Client { .. })
+    }
+}
+
 /// Who waits for an answer, and to what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asker {
-    Client {
-        request: usize,
-    },
-    Worker {
-        worker: usize,
-        instance: u64,
-        about: About,
-    },
-    /// The scheduler's own timer.
-    Nobody,
+    Client { request: usize },
+    Worker { worker: usize, instance: u64, about: About },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,4 +126,7 @@ pub(crate) enum ClientDue {
 pub(crate) enum ChaosDue {
     WorkerFault,
     ClockJump,
+    DiskFills,
+    DiskHasRoom,
+    Takeover,
 }
