@@ -31,6 +31,8 @@ pub(crate) enum Observation<'a> {
     /// The engine has answered a command; nothing of it is durable yet. `held_before` are those of
     /// the attempts it names that its worker held.
     Asked {
+        /// The last position before it.
+        before: Seq,
         command: &'a Command,
         handled: &'a Handled,
         held_before: &'a [HeldAttempt],

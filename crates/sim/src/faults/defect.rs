@@ -70,7 +70,7 @@ impl Defect {
                 Core::CountNoCrashes => &["attempts_bounded"],
                 Core::OverfillWorker => &["limits_hold"],
                 Core::ForgetIdempotencyKey => &["one_key_one_job"],
-                Core::ReopenOnLateResult => &["terminal_is_absorbing"],
+                Core::ReopenOnLateResult => &["stale_token_refused", "terminal_is_absorbing"],
                 Core::SnapshotForgetsTimers => &["snapshot_equals_replay"],
                 Core::IgnoreBackpressure => &["memory_bounded"],
                 Core::ForgetReturningWorker => &["held_goes_on"],

@@ -107,7 +107,9 @@ impl Clients {
         let retry_after = match outcome {
             // The worker to undrain may not have come back yet.
             Ok(Err(Rejection::UnknownWorker { .. })) if request.insists => return,
-            Ok(Err(Rejection::QueueFull { retry_after, .. })) => *retry_after,
+            Ok(Err(Rejection::QueueFull { retry_after, .. })) if request.tries < TRIES_MAX => {
+                *retry_after
+            }
             Err(why) => why.retry_after(),
             Ok(Ok(_) | Err(_)) => {
                 request.answered = true;
@@ -118,7 +120,9 @@ impl Clients {
         if request.insists {
             return;
         }
-        if request.tries >= TRIES_MAX {
+        // An old wish of an operator must not come when what blocks jobs has been undone.
+        let is_submission = matches!(request.command, Command::Submit(_));
+        if !is_submission || request.tries >= TRIES_MAX {
             request.answered = true;
             return;
         }

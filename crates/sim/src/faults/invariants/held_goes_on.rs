@@ -22,6 +22,7 @@ impl Invariant for HeldGoesOn {
             handled,
             held_before,
             engine,
+            ..
         } = seen
         else {
             return Ok(());

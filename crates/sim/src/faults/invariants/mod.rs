@@ -58,7 +58,7 @@ pub(crate) fn all(config: &Config) -> Vec<Box<dyn Invariant>> {
         Box::new(tokens_increase::TokensIncrease::default()),
         Box::new(dependencies_first::DependenciesFirst::default()),
         Box::new(cancelled_never_succeeds::CancelledNeverSucceeds::default()),
-        Box::new(terminal_is_absorbing::TerminalIsAbsorbing),
+        Box::new(terminal_is_absorbing::TerminalIsAbsorbing::default()),
         Box::new(held_goes_on::HeldGoesOn),
         Box::new(effects_follow_events::EffectsFollowEvents::default()),
         Box::new(limits_hold::LimitsHold),

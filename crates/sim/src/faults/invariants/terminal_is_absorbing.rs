@@ -1,13 +1,17 @@
 //! What has ended stays ended, as it ended, unless a person reopens it.
 
-use bellwether_core::Event;
-use bellwether_core::model::JobNo;
+use bellwether_core::model::{JobNo, Seq};
+use bellwether_core::{Command, Event};
 
 use super::Invariant;
 use crate::faults::court::{Observation, View};
 
 #[derive(Debug, Default)]
-pub(crate) struct TerminalIsAbsorbing;
+pub(crate) struct TerminalIsAbsorbing {
+    /// The positions that wishes to retry a job have brought about: after the first, up to the
+    /// second.
+    retries: Vec<(Seq, Seq)>,
+}
 
 impl Invariant for TerminalIsAbsorbing {
     fn name(&self) -> &'static str {
@@ -15,6 +19,9 @@ impl Invariant for TerminalIsAbsorbing {
     }
 
     fn observe(&mut self, seen: &Observation<'_>, view: &View<'_>) -> Result<(), String> {
+        if let Observation::Asked { command: Command::Retry { .. }, before, handled, .. } = seen {
+            self.retries.push((*before, handled.seq));
+        }
         let Observation::Committed { entry } = seen else {
             return Ok(());
         };
@@ -29,7 +36,14 @@ impl Invariant for TerminalIsAbsorbing {
                 Err(format!("job {job} has completed and is reopened"))
             }
             (Event::Reopened { .. }, None) => Err(format!("job {job} is reopened while open")),
-            (Event::Reopened { .. }, Some(_)) | (_, None) => Ok(()),
+            (Event::Reopened { .. }, Some(_)) => {
+                let asked = |(after, to): &(Seq, Seq)| (*after < entry.seq) && entry.seq <= *to;
+                if self.retries.iter().any(asked) {
+                    return Ok(());
+                }
+                Err(format!("job {job} is reopened, and nobody has asked for it"))
+            }
+            (_, None) => Ok(()),
             (event, Some(ending)) => {
                 Err(format!("job {job} has ended ({ending:?}); {} follows", event.name()))
             }

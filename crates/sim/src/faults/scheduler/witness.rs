@@ -1,6 +1,6 @@
 //! Shows the court what a host does while it does it, and lets a second engine do the same.
 
-use bellwether_core::model::{HeldAttempt, Timestamp, WorkerId, WorkerSpec};
+use bellwether_core::model::{HeldAttempt, Seq, Timestamp, WorkerId, WorkerSpec};
 use bellwether_core::{Command, Effect, Engine, Handled};
 use bellwether_host::Observer;
 
@@ -11,7 +11,7 @@ pub(super) struct Witness<'a> {
     pub(super) stage: &'a mut Stage,
     twin: &'a mut Option<Engine>,
     reign: u32,
-    asked: Option<(Command, Vec<HeldAttempt>)>,
+    asked: Option<(Command, Vec<HeldAttempt>, Seq)>,
 }
 
 impl<'a> Witness<'a> {
@@ -26,16 +26,18 @@ impl<'a> Witness<'a> {
 
 impl Observer for Witness<'_> {
     fn asked(&mut self, now: Timestamp, command: &Command, engine: &Engine) {
-        self.asked = Some((command.clone(), named_and_held(engine, command)));
+        let held = named_and_held(engine, command);
+        self.asked = Some((command.clone(), held, engine.last_seq()));
         if let Some(twin) = &mut self.twin {
             twin.handle(now, command.clone());
         }
     }
 
     fn handled(&mut self, handled: &Handled, engine: &Engine) {
-        let Some((command, held_before)) = self.asked.take() else { return };
+        let Some((command, held_before, before)) = self.asked.take() else { return };
         self.stage.note(|| format!("{command:?} -> {} {:?}", handled.seq, handled.result));
         self.stage.see(Observation::Asked {
+            before,
             command: &command,
             handled,
             held_before: &held_before,
