@@ -17,6 +17,7 @@ use crate::submit::{Submitted, submit};
 const JOBS: u64 = 200_000;
 
 #[derive(Debug, Clone, Args)]
+#[group(skip)]
 pub struct Options {
     /// No-op jobs to run; 200000 by default, 50000 through a queue
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]

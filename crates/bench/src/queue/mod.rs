@@ -34,6 +34,7 @@ const PACED_JOBS: u64 = 2_000;
 const PACED_RATE: f64 = 500.0;
 
 #[derive(Debug, Clone, Args)]
+#[group(skip)]
 pub struct Options {
     /// Measure jobs through queues instead, against jobs submitted directly: redis, rabbitmq, nats,
     /// zeromq, sqlite or all. Their servers are started for the measurement
