@@ -42,7 +42,7 @@ const FOLDERS: &[Folder] = &[
         path: "crates/*/tests",
         files: &[
             "*.rs", "*.golden", "*.journal", "*.json", "*.jsonl", "*.jsonl.gz", "*.py", "*.snap",
-            "*.toml", "*.txt", "*.yaml",
+            "*.snapshot", "*.toml", "*.txt", "*.yaml",
         ],
     },
     Folder { path: "docs", files: &["*.md", "*.svg", "*.png", "*.json", "*.yaml"] },
