@@ -190,6 +190,29 @@ impl AttemptEnd<'_> {
             AttemptEnd::Revoked { .. } => "revoked",
         }
     }
+
+    pub fn error(&self) -> &str {
+        match self {
+            AttemptEnd::Failed { error, .. } => error,
+            AttemptEnd::Completed { .. } | AttemptEnd::Revoked { .. } => "",
+        }
+    }
+
+    pub fn result_hash(&self) -> Option<&[u8; 32]> {
+        match self {
+            AttemptEnd::Completed { result_hash } => Some(result_hash),
+            AttemptEnd::Failed { .. } | AttemptEnd::Revoked { .. } => None,
+        }
+    }
+
+    /// Why it did not complete; nothing if it did.
+    pub fn cause(&self) -> &'static str {
+        match self {
+            AttemptEnd::Completed { .. } => "",
+            AttemptEnd::Failed { cause, .. } => cause.as_str(),
+            AttemptEnd::Revoked { reason } => reason.as_str(),
+        }
+    }
 }
 
 impl JobSpec {

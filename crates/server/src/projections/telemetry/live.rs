@@ -4,13 +4,14 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use bellwether_core::life::AttemptStep;
 use bellwether_core::model::table::Table;
 use bellwether_core::model::{
-    JobNo, JobSpec, Micros, Phase, RunId, Timestamp, Token, WorkerNo, WorkerSpec,
+    JobNo, JobSpec, JobStatus, Micros, Phase, RunId, Timestamp, Token, WorkerNo, WorkerSpec,
 };
-use bellwether_core::{Entry, Event, JobState, State};
+use bellwether_core::{AttemptChange, Entry, Event, JobState, State, Transition};
 
-use super::sighting::{JobEnd, OfferEnd, Sighting};
+use super::sighting::Sighting;
 
 /// Jobs that ended without completing and are remembered, because they may be reopened.
 const ENDED_MAX: usize = 10_000;
@@ -23,7 +24,7 @@ pub(crate) struct LiveJob {
     pub(crate) spec: Arc<JobSpec>,
     pub(crate) run: Option<RunId>,
     pub(crate) submitted_at: Timestamp,
-    /// Since when it could have been placed, dependencies aside.
+    /// Since when it could have been placed.
     pub(crate) queued_at: Timestamp,
     /// Offers so far, hedges not counted.
     pub(crate) attempts: u32,
@@ -115,123 +116,100 @@ impl Live {
 
     /// Takes in an event, and tells what it means for those who watch.
     pub(crate) fn see(&mut self, entry: &Entry, tell: &mut dyn FnMut(&Sighting<'_>)) {
-        let at = entry.at;
         match &entry.event {
-            Event::Submitted { run, first, jobs } => {
+            Event::Submitted { run, jobs, .. } => {
                 let run = run.as_ref().map(|run| &run.id);
-                for (no, spec) in (first.0..).map(JobNo).zip(jobs) {
-                    let job = LiveJob::new(no, spec.clone(), run.cloned(), at);
+                for (taken, spec) in entry.transitions().zip(jobs) {
+                    let job = LiveJob::new(taken.job, spec.clone(), run.cloned(), entry.at);
                     tell(&Sighting::Submitted { job: &job });
-                    self.jobs.insert(no, job);
+                    self.jobs.insert(taken.job, job);
                 }
+                return;
             }
-            Event::Assigned { job, worker, hedge, decision } => {
-                let Some(job) = self.jobs.get_mut(*job) else { return };
-                job.attempts += u32::from(!hedge);
-                job.offers.push(LiveOffer {
-                    token: Token::from(entry.seq),
-                    worker: self.workers.get(worker).cloned(),
-                    number: job.attempts,
-                    hedge: *hedge,
-                    offered_at: at,
-                    started_at: None,
-                    predicted: decision.predicted_duration,
-                });
-                let offer = job.offers.last().expect("it was pushed a line ago");
-                tell(&Sighting::Decided { job, offer, decision, workers: &self.workers });
-            }
-            Event::Started { job, token } | Event::Granted { job, token } => {
-                let Some(job) = self.jobs.get_mut(*job) else { return };
-                let found = job.offers.iter().position(|offer| offer.token == *token);
-                let Some(found) = found else { return };
-                if job.offers[found].started_at.is_none() {
-                    job.offers[found].started_at = Some(at);
-                    tell(&Sighting::Started { offer: &job.offers[found] });
-                }
-            }
-            Event::Completed { job, token, result_hash, .. } => {
-                self.end_offer(*job, *token, &OfferEnd::Completed { result_hash }, entry, tell);
-                self.end_job(*job, JobEnd::Completed, entry, tell);
-            }
-            Event::AttemptFailed { job, token, cause, error } => {
-                let end = OfferEnd::Failed { cause: *cause, error };
-                self.end_offer(*job, *token, &end, entry, tell);
-            }
-            Event::Revoked { job, token, reason } => {
-                self.end_offer(*job, *token, &OfferEnd::Revoked { reason: *reason }, entry, tell);
-            }
-            Event::Retried { job, not_before } => {
-                let Some(job) = self.jobs.get_mut(*job) else { return };
-                job.queued_at = at.max(*not_before);
-                tell(&Sighting::Retried { job });
-            }
-            Event::Escalated { job, .. } => {
-                let Some(job) = self.jobs.get_mut(*job) else { return };
-                job.queued_at = at;
-                tell(&Sighting::Escalated);
-            }
-            Event::DeadLettered { job, .. } => {
-                self.end_job(*job, JobEnd::DeadLettered, entry, tell);
-            }
-            Event::Failed { job, .. } => self.end_job(*job, JobEnd::Failed, entry, tell),
-            Event::Skipped { job, .. } => self.end_job(*job, JobEnd::Skipped, entry, tell),
-            Event::Cancelled { job, .. } => self.end_job(*job, JobEnd::Cancelled, entry, tell),
-            Event::Reopened { job } => self.reopen(*job, at),
             Event::WorkerJoined { worker, spec } => self.add_worker(*worker, spec),
-            Event::PredictorFailed { .. } => tell(&Sighting::PredictorFailed),
-            Event::BreakerOpened { .. } => tell(&Sighting::BreakerOpened),
-            Event::DriftDetected { kind, .. } => tell(&Sighting::Drifted { kind }),
-            Event::Progressed { .. }
-            | Event::Due { .. }
-            | Event::Pinned { .. }
-            | Event::WorkerReturned { .. }
-            | Event::WorkerReported { .. }
-            | Event::WorkerDraining { .. }
-            | Event::WorkerUndrained { .. }
-            | Event::WorkerLost { .. }
-            | Event::WorkerLeft { .. }
-            | Event::ModelLoaded { .. }
-            | Event::Paused { .. }
-            | Event::Unpaused { .. }
-            | Event::Configured { .. }
-            | Event::BreakerClosed
-            | Event::Warmed { .. } => {}
+            _ => {}
+        }
+        match entry.attempt() {
+            Some(step) => self.take_step(&step, entry, tell),
+            None => {
+                let job = entry.event.job().and_then(|no| self.jobs.get(no));
+                tell(&Sighting::Other { event: &entry.event, job });
+            }
+        }
+        for transition in entry.transitions() {
+            self.enter(&transition, entry.at, tell);
         }
     }
 
-    fn end_offer(
+    fn take_step(
         &mut self,
-        job: JobNo,
-        token: Token,
-        end: &OfferEnd<'_>,
+        step: &AttemptStep<'_>,
         entry: &Entry,
         tell: &mut dyn FnMut(&Sighting<'_>),
     ) {
-        let Some(job) = self.jobs.get_mut(job) else { return };
-        let Some(place) = job.offers.iter().position(|offer| offer.token == token) else { return };
-        let offer = job.offers.remove(place);
-        tell(&Sighting::OfferEnded { job, offer: &offer, end, at: entry.at, seq: entry.seq });
-    }
-
-    fn end_job(
-        &mut self,
-        no: JobNo,
-        end: JobEnd,
-        entry: &Entry,
-        tell: &mut dyn FnMut(&Sighting<'_>),
-    ) {
-        let Some(mut job) = self.jobs.remove(no) else { return };
-        job.offers.clear();
-        tell(&Sighting::Ended { job: &job, end, at: entry.at });
-        if end != JobEnd::Completed {
-            self.remember(job);
+        let (at, seq) = (entry.at, entry.seq);
+        let Some(job) = self.jobs.get_mut(step.job) else { return };
+        if let AttemptChange::Offered { worker, hedge, decision } = step.what {
+            job.attempts += u32::from(!hedge);
+            job.offers.push(LiveOffer {
+                token: step.token,
+                worker: self.workers.get(&worker).cloned(),
+                number: job.attempts,
+                hedge,
+                offered_at: at,
+                started_at: None,
+                predicted: decision.predicted_duration,
+            });
+            let offer = job.offers.last().expect("it was pushed a line ago");
+            tell(&Sighting::Decided { job, offer, decision, workers: &self.workers });
+            return;
+        }
+        let found = job.offers.iter().position(|offer| offer.token == step.token);
+        let Some(place) = found else { return };
+        match step.what {
+            AttemptChange::Offered { .. } => {}
+            AttemptChange::Started => {
+                job.offers[place].started_at = Some(at);
+                tell(&Sighting::Started { offer: &job.offers[place] });
+            }
+            AttemptChange::Ended(end) => {
+                let offer = job.offers.remove(place);
+                tell(&Sighting::OfferEnded { job, offer: &offer, end, at, seq });
+            }
         }
     }
 
-    fn reopen(&mut self, no: JobNo, at: Timestamp) {
-        let Some(place) = self.ended.iter().rposition(|job| job.no == no) else { return };
-        if let Some(mut job) = self.ended.remove(place) {
-            job.queued_at = at.max(job.spec.not_before);
+    fn enter(
+        &mut self,
+        transition: &Transition<'_>,
+        at: Timestamp,
+        tell: &mut dyn FnMut(&Sighting<'_>),
+    ) {
+        let (no, to) = (transition.job, transition.to);
+        if to.has_ended() {
+            let Some(mut job) = self.jobs.remove(no) else { return };
+            job.offers.clear();
+            tell(&Sighting::Ended { job: &job, how: to, at });
+            if to != JobStatus::Completed {
+                self.remember(job);
+            }
+            return;
+        }
+        if let Event::Reopened { job } = transition.why
+            && *job == no
+        {
+            self.recall(no);
+        }
+        if to == JobStatus::Ready
+            && let Some(job) = self.jobs.get_mut(no)
+        {
+            job.queued_at = at;
+        }
+    }
+
+    fn recall(&mut self, no: JobNo) {
+        let place = self.ended.iter().rposition(|job| job.no == no);
+        if let Some(job) = place.and_then(|place| self.ended.remove(place)) {
             self.jobs.insert(no, job);
         }
     }

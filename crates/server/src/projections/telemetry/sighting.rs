@@ -1,7 +1,7 @@
 //! What those who watch are told.
 
-use bellwether_core::Decision;
-use bellwether_core::model::{FailureCause, Name, RevokeReason, Seq, Timestamp};
+use bellwether_core::model::{JobStatus, Seq, Timestamp};
+use bellwether_core::{AttemptEnd, Decision, Event};
 
 use super::live::{LiveJob, LiveOffer, Workers};
 
@@ -22,91 +22,18 @@ pub(crate) enum Sighting<'a> {
     OfferEnded {
         job: &'a LiveJob,
         offer: &'a LiveOffer,
-        end: &'a OfferEnd<'a>,
+        end: AttemptEnd<'a>,
         at: Timestamp,
         seq: Seq,
     },
-    Retried {
-        job: &'a LiveJob,
-    },
-    Escalated,
     Ended {
         job: &'a LiveJob,
-        end: JobEnd,
+        how: JobStatus,
         at: Timestamp,
     },
-    PredictorFailed,
-    BreakerOpened,
-    Drifted {
-        kind: &'a Name,
+    /// Anything else, with the job that it is about.
+    Other {
+        event: &'a Event,
+        job: Option<&'a LiveJob>,
     },
-}
-
-#[derive(Debug)]
-pub(crate) enum OfferEnd<'a> {
-    Completed { result_hash: &'a [u8; 32] },
-    Failed { cause: FailureCause, error: &'a str },
-    Revoked { reason: RevokeReason },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum JobEnd {
-    Completed,
-    Failed,
-    DeadLettered,
-    Skipped,
-    Cancelled,
-}
-
-impl JobEnd {
-    pub(crate) const ALL: [JobEnd; 5] = [
-        JobEnd::Completed,
-        JobEnd::Failed,
-        JobEnd::DeadLettered,
-        JobEnd::Skipped,
-        JobEnd::Cancelled,
-    ];
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            JobEnd::Completed => "completed",
-            JobEnd::Failed => "failed",
-            JobEnd::DeadLettered => "dead_lettered",
-            JobEnd::Skipped => "skipped",
-            JobEnd::Cancelled => "cancelled",
-        }
-    }
-}
-
-impl OfferEnd<'_> {
-    pub(crate) fn name(&self) -> &'static str {
-        match self {
-            OfferEnd::Completed { .. } => "completed",
-            OfferEnd::Failed { .. } => "failed",
-            OfferEnd::Revoked { .. } => "revoked",
-        }
-    }
-
-    pub(crate) fn error(&self) -> &str {
-        match self {
-            OfferEnd::Failed { error, .. } => error,
-            OfferEnd::Completed { .. } | OfferEnd::Revoked { .. } => "",
-        }
-    }
-
-    pub(crate) fn result_hash(&self) -> Option<&[u8; 32]> {
-        match self {
-            OfferEnd::Completed { result_hash } => Some(result_hash),
-            OfferEnd::Failed { .. } | OfferEnd::Revoked { .. } => None,
-        }
-    }
-
-    /// Why it did not complete.
-    pub(crate) fn cause(&self) -> &'static str {
-        match self {
-            OfferEnd::Completed { .. } => "",
-            OfferEnd::Failed { cause, .. } => cause.as_str(),
-            OfferEnd::Revoked { reason } => reason.as_str(),
-        }
-    }
 }

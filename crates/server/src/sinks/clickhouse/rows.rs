@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use bellwether_core::Decision;
 use bellwether_core::model::{Name, Seq, Timestamp, WorkerNo};
+use bellwether_core::{AttemptEnd, Decision};
 use bellwether_wire::decision::reason_kind;
 
 use super::cursor::Cursor;
 use super::row::{Row, Table, Values};
 use crate::projections::telemetry::buffer::Buffer;
 use crate::projections::telemetry::live::{LiveJob, LiveOffer, Workers};
-use crate::projections::telemetry::sighting::{OfferEnd, Sighting};
+use crate::projections::telemetry::sighting::Sighting;
 
 #[derive(Debug)]
 pub(crate) struct Rows {
@@ -48,18 +48,14 @@ impl Rows {
             }
             Sighting::OfferEnded { job, offer, end, at, seq } => {
                 if *seq > self.sent {
-                    let row = self.execution(job, offer, end, *at, *seq);
+                    let row = self.execution(job, offer, *end, *at, *seq);
                     self.fresh.push(row);
                 }
             }
             Sighting::Submitted { .. }
             | Sighting::Started { .. }
-            | Sighting::Retried { .. }
-            | Sighting::Escalated
             | Sighting::Ended { .. }
-            | Sighting::PredictorFailed
-            | Sighting::BreakerOpened
-            | Sighting::Drifted { .. } => {}
+            | Sighting::Other { .. } => {}
         }
     }
 
@@ -112,7 +108,7 @@ impl Rows {
         &mut self,
         job: &LiveJob,
         offer: &LiveOffer,
-        end: &OfferEnd<'_>,
+        end: AttemptEnd<'_>,
         at: Timestamp,
         seq: Seq,
     ) -> Row {
@@ -120,8 +116,8 @@ impl Rows {
         // A worker may finish before it has said that it began.
         let started = match (offer.started_at, end) {
             (Some(at), _) => Some(at),
-            (None, OfferEnd::Completed { .. }) => Some(offer.offered_at),
-            (None, OfferEnd::Failed { .. } | OfferEnd::Revoked { .. }) => None,
+            (None, AttemptEnd::Completed { .. }) => Some(offer.offered_at),
+            (None, AttemptEnd::Failed { .. } | AttemptEnd::Revoked { .. }) => None,
         };
         let trace_id = job.spec.trace_parent.as_ref().map(|trace| trace.trace_id);
         self.values
@@ -138,7 +134,7 @@ impl Rows {
             .name(worker.map(|worker| &worker.id))
             .name(worker.map(|worker| &worker.class))
             .bool(offer.hedge)
-            .text(end.name())
+            .text(end.as_str())
             .text(end.cause())
             .text(end.error())
             .u64(job.submitted_at.0)

@@ -1,14 +1,14 @@
 //! What durable events add up to, since the process started.
 
-use bellwether_core::Decision;
-use bellwether_core::model::{FailureCause, Name, Seq, Timestamp};
+use bellwether_core::model::{FailureCause, JobStatus, Name, Seq, Timestamp};
+use bellwether_core::{AttemptEnd, Decision, Event};
 
 use super::histogram::{Histogram, LONG_SPANS, SHARES, SPANS};
 use super::labels::Labelled;
 use super::text::{Kind, Text};
 use super::{TYPES_NAMED_MAX, WORKERS_NAMED_MAX};
 use crate::projections::telemetry::live::{LiveJob, LiveOffer};
-use crate::projections::telemetry::sighting::{JobEnd, OfferEnd, Sighting};
+use crate::projections::telemetry::sighting::Sighting;
 
 #[derive(Debug)]
 pub(crate) struct Observed {
@@ -31,7 +31,7 @@ pub(crate) struct Observed {
 #[derive(Debug, Clone)]
 struct TypeCounts {
     submitted: u64,
-    ended: [u64; JobEnd::ALL.len()],
+    ended: [u64; JobStatus::ALL.len()],
     retries: u64,
     drifts: u64,
     predictions: u64,
@@ -51,7 +51,7 @@ impl TypeCounts {
     fn new() -> TypeCounts {
         TypeCounts {
             submitted: 0,
-            ended: [0; JobEnd::ALL.len()],
+            ended: [0; JobStatus::ALL.len()],
             retries: 0,
             drifts: 0,
             predictions: 0,
@@ -98,18 +98,27 @@ impl Observed {
                 self.dispatch.observe(started.since(offer.offered_at).0);
             }
             Sighting::OfferEnded { job, offer, end, at, .. } => {
-                self.offer_ended(job, offer, end, *at);
+                self.offer_ended(job, offer, *end, *at);
             }
-            Sighting::Retried { job } => self.of_type(job).retries += 1,
-            Sighting::Escalated => self.escalations += 1,
-            Sighting::Ended { job, end, at } => {
+            Sighting::Ended { job, how, at } => {
                 let counts = self.of_type(job);
-                counts.ended[*end as usize] += 1;
+                counts.ended[*how as usize] += 1;
                 counts.job.observe(at.since(job.submitted_at).0);
             }
-            Sighting::PredictorFailed => self.predictor_failures += 1,
-            Sighting::BreakerOpened => self.breaker_opened += 1,
-            Sighting::Drifted { kind } => self.types.of(kind, TypeCounts::new).drifts += 1,
+            Sighting::Other { event, job } => self.other(event, *job),
+        }
+    }
+
+    fn other(&mut self, event: &Event, job: Option<&LiveJob>) {
+        match (event, job) {
+            (Event::Retried { .. }, Some(job)) => self.of_type(job).retries += 1,
+            (Event::Escalated { .. }, _) => self.escalations += 1,
+            (Event::PredictorFailed { .. }, _) => self.predictor_failures += 1,
+            (Event::BreakerOpened { .. }, _) => self.breaker_opened += 1,
+            (Event::DriftDetected { kind, .. }, _) => {
+                self.types.of(kind, TypeCounts::new).drifts += 1;
+            }
+            _ => {}
         }
     }
 
@@ -122,17 +131,23 @@ impl Observed {
         }
     }
 
-    fn offer_ended(&mut self, job: &LiveJob, offer: &LiveOffer, end: &OfferEnd<'_>, at: Timestamp) {
+    fn offer_ended(
+        &mut self,
+        job: &LiveJob,
+        offer: &LiveOffer,
+        end: AttemptEnd<'_>,
+        at: Timestamp,
+    ) {
         if let Some(worker) = &offer.worker {
             let counts = self.workers.of(&worker.id, WorkerCounts::default);
             match end {
-                OfferEnd::Completed { .. } => counts.completed += 1,
-                OfferEnd::Failed { .. } => counts.failed += 1,
-                OfferEnd::Revoked { .. } => counts.revoked += 1,
+                AttemptEnd::Completed { .. } => counts.completed += 1,
+                AttemptEnd::Failed { .. } => counts.failed += 1,
+                AttemptEnd::Revoked { .. } => counts.revoked += 1,
             }
         }
         match end {
-            OfferEnd::Completed { .. } => {
+            AttemptEnd::Completed { .. } => {
                 let actual = at.since(offer.started_at.unwrap_or(offer.offered_at)).0.max(1);
                 let missed = offer.predicted.0.abs_diff(actual);
                 self.prediction_error.observe(missed.saturating_mul(1_000) / actual);
@@ -141,11 +156,11 @@ impl Observed {
                 counts.predictions_near += u64::from(missed <= actual / 4);
                 counts.attempt.observe(actual);
             }
-            OfferEnd::Failed { cause, .. } => {
-                let place = FailureCause::ALL.iter().position(|known| known == cause);
-                self.failures[place.expect("ALL lists them all")] += 1;
+            AttemptEnd::Failed { cause, .. } => {
+                let place = FailureCause::ALL.iter().position(|known| *known == cause);
+                self.failures[place.expect("all of them are listed")] += 1;
             }
-            OfferEnd::Revoked { .. } => {}
+            AttemptEnd::Revoked { .. } => {}
         }
     }
 
@@ -169,9 +184,9 @@ impl Observed {
         let help = "Jobs ended, by type and how";
         let family = text.family("bellwether_jobs_ended_total", Kind::Counter, help);
         for (name, counts) in self.types.iter() {
-            for end in JobEnd::ALL {
-                let labels = [("type", name), ("outcome", end.name())];
-                family.sample(&labels, counts.ended[end as usize]);
+            for how in JobStatus::ALL.into_iter().filter(|status| status.has_ended()) {
+                let labels = [("type", name), ("outcome", how.as_str())];
+                family.sample(&labels, counts.ended[how as usize]);
             }
         }
         type Read = fn(&TypeCounts) -> u64;

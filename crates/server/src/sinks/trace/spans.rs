@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use bellwether_core::Decision;
-use bellwether_core::model::Timestamp;
+use bellwether_core::model::{JobStatus, Timestamp};
+use bellwether_core::{AttemptEnd, Decision};
 use bellwether_wire::decision::reason_kind;
 
 use super::context::{JobTrace, Tracing};
 use super::span::{Span, Value};
 use crate::projections::telemetry::buffer::Buffer;
 use crate::projections::telemetry::live::{LiveJob, LiveOffer};
-use crate::projections::telemetry::sighting::{JobEnd, OfferEnd, Sighting};
+use crate::projections::telemetry::sighting::Sighting;
 
 #[derive(Debug)]
 pub(crate) struct Spans {
@@ -31,18 +31,12 @@ impl Spans {
                 self.trace(job).map(|trace| decided(&trace, job, offer, decision))
             }
             Sighting::OfferEnded { job, offer, end, at, .. } => {
-                self.trace(job).map(|trace| attempted(&trace, job, offer, end, *at))
+                self.trace(job).map(|trace| attempted(&trace, job, offer, *end, *at))
             }
-            Sighting::Ended { job, end, at } => {
-                self.trace(job).map(|trace| ended(&trace, job, *end, *at))
+            Sighting::Ended { job, how, at } => {
+                self.trace(job).map(|trace| ended(&trace, job, *how, *at))
             }
-            Sighting::Submitted { .. }
-            | Sighting::Started { .. }
-            | Sighting::Retried { .. }
-            | Sighting::Escalated
-            | Sighting::PredictorFailed
-            | Sighting::BreakerOpened
-            | Sighting::Drifted { .. } => None,
+            Sighting::Submitted { .. } | Sighting::Started { .. } | Sighting::Other { .. } => None,
         };
         self.fresh.extend(span);
     }
@@ -85,11 +79,11 @@ fn attempted(
     trace: &JobTrace,
     job: &LiveJob,
     offer: &LiveOffer,
-    end: &OfferEnd<'_>,
+    end: AttemptEnd<'_>,
     at: Timestamp,
 ) -> Span {
     let mut attributes = of_offer(job, offer);
-    attributes.push(("bellwether.outcome", Value::Text(end.name())));
+    attributes.push(("bellwether.outcome", Value::Text(end.as_str())));
     if !end.cause().is_empty() {
         attributes.push(("bellwether.cause", Value::Text(end.cause())));
     }
@@ -103,15 +97,15 @@ fn attempted(
         attributes,
         started: offer.started_at,
         error: match end {
-            OfferEnd::Failed { error, .. } => Some((*error).to_owned()),
-            OfferEnd::Completed { .. } | OfferEnd::Revoked { .. } => None,
+            AttemptEnd::Failed { error, .. } => Some((*error).to_owned()),
+            AttemptEnd::Completed { .. } | AttemptEnd::Revoked { .. } => None,
         },
     }
 }
 
-fn ended(trace: &JobTrace, job: &LiveJob, end: JobEnd, at: Timestamp) -> Span {
+fn ended(trace: &JobTrace, job: &LiveJob, how: JobStatus, at: Timestamp) -> Span {
     let mut attributes = of_job(job);
-    attributes.push(("bellwether.outcome", Value::Text(end.name())));
+    attributes.push(("bellwether.outcome", Value::Text(how.as_str())));
     attributes.push(("bellwether.attempts", Value::Number(i64::from(job.attempts))));
     Span {
         trace_id: trace.trace_id,
@@ -122,10 +116,8 @@ fn ended(trace: &JobTrace, job: &LiveJob, end: JobEnd, at: Timestamp) -> Span {
         end: at,
         attributes,
         started: None,
-        error: match end {
-            JobEnd::Failed | JobEnd::DeadLettered => Some(end.name().to_owned()),
-            JobEnd::Completed | JobEnd::Skipped | JobEnd::Cancelled => None,
-        },
+        error: matches!(how, JobStatus::Failed | JobStatus::DeadLettered)
+            .then(|| how.as_str().to_owned()),
     }
 }
 
