@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use bellwether_core::model::{JobNo, RunId, Seq};
+use bellwether_core::model::{JobNo, JobStatus, RunId, Seq};
 use bellwether_core::{Entry, Event, Job, State};
 use bytes::Bytes;
 
@@ -64,12 +64,12 @@ impl<W: Clone> Waiters<W> {
             return;
         }
         for entry in entries {
+            for started in entry.transitions().filter(|moved| moved.to == JobStatus::Running) {
+                self.tell_progress(state, started.job, entry.seq, &Progress::default());
+            }
             match &entry.event {
                 Event::Completed { job, result, .. } if self.by_job.contains_key(job) => {
                     self.results.insert(*job, result.clone());
-                }
-                Event::Started { job, .. } | Event::Granted { job, .. } => {
-                    self.tell_progress(state, *job, entry.seq, &Progress::default());
                 }
                 Event::Progressed { job, permille, note, .. } => {
                     let progress = Progress { permille: *permille, note: note.clone() };

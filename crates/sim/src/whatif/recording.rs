@@ -4,10 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use bellwether_core::life::AttemptStep;
 use bellwether_core::model::{
-    Config, Guarantee, JobNo, JobSpec, Micros, Name, NewJob, Timestamp, Token, WorkerNo, WorkerSpec,
+    Config, Guarantee, JobNo, JobSpec, JobStatus, Micros, Name, NewJob, Timestamp, Token, WorkerNo,
+    WorkerSpec,
 };
-use bellwether_core::{Entry, Event};
+use bellwether_core::{AttemptChange, AttemptEnd, Entry, Event, Transition};
 use bellwether_journal::{Head, ReadError, Reader, SnapshotError, state};
 use serde::Serialize;
 
@@ -82,7 +84,7 @@ impl Recording {
         for record in reader.read(reader.base()?.seq.next())? {
             let record = record?;
             read(record.entries.len());
-            record.entries.into_iter().for_each(|entry| notes.take(entry));
+            record.entries.iter().for_each(|entry| notes.take(entry));
         }
         notes.conclude()
     }
@@ -96,7 +98,7 @@ struct Life {
     run: Option<Name>,
     submitted: Timestamp,
     attempts: Vec<Tried>,
-    ended: bool,
+    status: JobStatus,
     completed: Option<(WorkerNo, Timestamp, Timestamp)>,
 }
 
@@ -123,86 +125,73 @@ struct Notes {
 }
 
 impl Notes {
-    fn take(&mut self, entry: Entry) {
-        let at = entry.at;
-        match entry.event {
-            Event::Submitted { run, first, jobs } => {
+    fn take(&mut self, entry: &Entry) {
+        match &entry.event {
+            Event::Submitted { run, jobs, .. } => {
                 self.submissions += 1;
-                for (spec, no) in jobs.into_iter().zip(first.0..) {
-                    let run = run.as_ref().map(|run| run.id.clone());
+                for (taken, spec) in entry.transitions().zip(jobs) {
                     let life = Life {
-                        spec,
+                        spec: spec.clone(),
                         submission: self.submissions,
-                        run,
-                        submitted: at,
+                        run: run.as_ref().map(|run| run.id.clone()),
+                        submitted: entry.at,
                         attempts: Vec::new(),
-                        ended: false,
+                        status: taken.to,
                         completed: None,
                     };
-                    self.lives.insert(JobNo(no), life);
+                    self.lives.insert(taken.job, life);
                 }
             }
-            Event::Assigned { job, worker, hedge, .. } => {
-                self.hedges += u64::from(hedge);
-                let token = Token::from(entry.seq);
-                let tried = Tried { token, worker, hedge, offered: at, started: None, ended: None };
-                match self.lives.get_mut(&job) {
-                    Some(life) => life.attempts.push(tried),
-                    None => drop(self.unknown.insert(job)),
-                }
+            Event::WorkerJoined { worker, spec } => {
+                self.workers.insert(*worker, spec.clone());
             }
-            Event::Started { job, token } | Event::Granted { job, token } => {
-                if let Some(tried) = self.tried(job, token) {
-                    tried.started = Some(at);
+            Event::Configured { config, .. } => self.config = (**config).clone(),
+            _ => {
+                if let Some(step) = entry.attempt() {
+                    self.take_step(&step, entry.at);
                 }
-            }
-            Event::Completed { job, token, .. } => {
-                if let Some(tried) = self.tried(job, token) {
-                    tried.ended = Some(at);
-                    let started = tried.started.unwrap_or(tried.offered);
-                    let completed = (tried.worker, started, at);
-                    self.end(job);
+                for Transition { job, to, .. } in entry.transitions() {
                     if let Some(life) = self.lives.get_mut(&job) {
-                        life.completed = Some(completed);
+                        life.status = to;
                     }
                 }
             }
-            Event::AttemptFailed { job, token, .. } => {
-                if let Some(tried) = self.tried(job, token) {
-                    tried.ended = Some(at);
-                }
-            }
-            Event::Revoked { job, token, .. } => {
-                if let Some(tried) = self.tried(job, token) {
-                    tried.ended = Some(at);
-                    if let Some(started) = tried.started {
-                        self.duplicates += 1;
-                        self.wasted += at.since(started);
-                    }
-                }
-            }
-            Event::DeadLettered { job, .. }
-            | Event::Failed { job, .. }
-            | Event::Skipped { job, .. }
-            | Event::Cancelled { job, .. } => self.end(job),
-            Event::Reopened { job } => {
-                if let Some(life) = self.lives.get_mut(&job) {
-                    life.ended = false;
-                }
-            }
-            Event::WorkerJoined { worker, spec } => drop(self.workers.insert(worker, spec)),
-            Event::Configured { config, .. } => self.config = *config,
-            _ => {}
         }
     }
 
-    fn tried(&mut self, job: JobNo, token: Token) -> Option<&mut Tried> {
-        self.lives.get_mut(&job)?.attempts.iter_mut().find(|tried| tried.token == token)
-    }
-
-    fn end(&mut self, job: JobNo) {
-        if let Some(life) = self.lives.get_mut(&job) {
-            life.ended = true;
+    fn take_step(&mut self, step: &AttemptStep<'_>, at: Timestamp) {
+        let AttemptStep { job, token, what } = *step;
+        if let AttemptChange::Offered { worker, hedge, .. } = what {
+            self.hedges += u64::from(hedge);
+            let tried = Tried { token, worker, hedge, offered: at, started: None, ended: None };
+            match self.lives.get_mut(&job) {
+                Some(life) => life.attempts.push(tried),
+                None => drop(self.unknown.insert(job)),
+            }
+            return;
+        }
+        let Some(life) = self.lives.get_mut(&job) else { return };
+        let found = life.attempts.iter_mut().find(|tried| tried.token == token);
+        let Some(tried) = found else { return };
+        match what {
+            AttemptChange::Offered { .. } => {}
+            AttemptChange::Started => tried.started = Some(at),
+            AttemptChange::Ended(end) => {
+                tried.ended = Some(at);
+                match end {
+                    AttemptEnd::Completed { .. } => {
+                        let started = tried.started.unwrap_or(tried.offered);
+                        life.completed = Some((tried.worker, started, at));
+                    }
+                    AttemptEnd::Revoked { .. } => {
+                        if let Some(started) = tried.started {
+                            self.duplicates += 1;
+                            self.wasted += at.since(started);
+                        }
+                    }
+                    AttemptEnd::Failed { .. } => {}
+                }
+            }
         }
     }
 
@@ -212,8 +201,9 @@ impl Notes {
         let mut jobs = Vec::new();
         let mut batches: Vec<(usize, Batch)> = Vec::new();
         for (no, life) in &self.lives {
-            let Some(completed) = life.completed.filter(|_| life.ended) else {
-                let count = match life.ended {
+            let ended = life.status.has_ended();
+            let Some(completed) = life.completed.filter(|_| ended) else {
+                let count = match ended {
                     true => &mut left_out.not_completed,
                     false => &mut left_out.unfinished,
                 };
