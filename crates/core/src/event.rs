@@ -194,6 +194,15 @@ pub enum DeadReason {
 
 words!(DeadReason: RetriesUsedUp => "retries_used_up", Poison => "poison");
 
+impl DeadReason {
+    pub fn in_words(self) -> &'static str {
+        match self {
+            DeadReason::RetriesUsedUp => "its retries are used up",
+            DeadReason::Poison => "too many workers died with it",
+        }
+    }
+}
+
 /// Millionths.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,

@@ -156,16 +156,16 @@ impl JobState {
     pub fn has_ended(&self) -> bool {
         self.status().has_ended()
     }
-
-    /// The state's name for people.
-    pub fn name(&self) -> &'static str {
-        self.status().broad().as_str()
-    }
 }
 
 impl Job {
     pub fn priority(&self) -> Priority {
         self.escalated.as_ref().map_or(self.spec.priority, |e| e.priority)
+    }
+
+    /// When it ended; one that was reopened has not.
+    pub fn ended(&self) -> Option<Timestamp> {
+        self.state.has_ended().then_some(self.ended_at)
     }
 
     pub fn offers(&self) -> &[Attempt] {

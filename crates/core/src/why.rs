@@ -121,7 +121,8 @@ impl State {
     fn open_dependencies(&self, job: &Job) -> Vec<(JobId, &'static str)> {
         let open = job.spec.dependencies.iter().filter_map(|dependency| self.job(*dependency));
         let open = open.filter(|dependency| !dependency.state.has_ended());
-        open.map(|dependency| (dependency.spec.id.clone(), dependency.state.name())).collect()
+        open.map(|dependency| (dependency.spec.id.clone(), dependency.state.status().as_str()))
+            .collect()
     }
 
     fn ended(&self, job: &Job, state: &JobState) -> Because {

@@ -1,11 +1,12 @@
 //! Messages in words, for people: the same whichever way they came.
 
+use bellwether_core::model::JobStatus;
 use bellwether_core::words;
 
-use crate::v1;
 use crate::v1::reason::Kind as Reason;
 use crate::v1::shortage::What as Shortage;
-use crate::v1::{AttemptState, SchedulerRole, ScoreTerm, WaitReason, WorkerStatus};
+use crate::v1::{AttemptState, JobState, SchedulerRole, ScoreTerm, WaitReason, WorkerStatus};
+use crate::{Mirror as _, v1};
 
 /// Why this worker, by what it was compared and how the others fared.
 pub fn decision(decision: &v1::ExplainedDecision) -> String {
@@ -135,6 +136,12 @@ pub fn span(micros: u64) -> String {
         10_000..=999_999 => format!("{} ms", micros / 1_000),
         1_000_000..=119_999_999 => format!("{:.1} s", micros as f64 / 1e6),
         _ => format!("{} min", micros / 60_000_000),
+    }
+}
+
+impl JobState {
+    pub fn has_ended(self) -> bool {
+        JobStatus::from_wire(self as i32).is_some_and(JobStatus::has_ended)
     }
 }
 

@@ -12,7 +12,10 @@ impl Engine {
         let no = self.find_job(id)?;
         let job = self.state.expect_job(no);
         if job.state.has_ended() {
-            return Err(Rejection::AlreadyEnded { id: id.clone(), state: job.state.name() });
+            return Err(Rejection::AlreadyEnded {
+                id: id.clone(),
+                state: job.state.status().as_str(),
+            });
         }
         let tokens: Vec<Token> = job.offers().iter().map(|attempt| attempt.token).collect();
         #[cfg(feature = "defects")]

@@ -12,7 +12,10 @@ impl Engine {
         let worker = self.find_worker(worker)?;
         let job = self.state.expect_job(no);
         if job.state.has_ended() {
-            return Err(Rejection::AlreadyEnded { id: id.clone(), state: job.state.name() });
+            return Err(Rejection::AlreadyEnded {
+                id: id.clone(),
+                state: job.state.status().as_str(),
+            });
         }
         if let Some(attempt) = job.offers().first() {
             let worker = self.state.expect_worker(attempt.worker).id().clone();

@@ -12,7 +12,10 @@ impl Engine {
         let no = self.find_job(id)?;
         let job = self.state.expect_job(no);
         if !retryable(job) {
-            return Err(Rejection::NotRetryable { id: id.clone(), state: job.state.name() });
+            return Err(Rejection::NotRetryable {
+                id: id.clone(),
+                state: job.state.status().as_str(),
+            });
         }
         if job.broken > 0 && job.spec.on_failure == OnFailure::Skip {
             return Err(self.broken(id, job));

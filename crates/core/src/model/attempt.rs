@@ -77,6 +77,25 @@ words!(
     Permanent => "permanent",
 );
 
+impl FailureCause {
+    /// Why it was the end of the job, for people.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            FailureCause::Failed => "it failed and is not to be retried",
+            FailureCause::TimedOut => "it ran longer than its timeout and is not to be retried",
+            FailureCause::Stalled => "it stopped reporting progress and is not to be retried",
+            FailureCause::WorkerLost => "its worker was lost and it is not to be dispatched twice",
+            FailureCause::Undelivered => {
+                "its offer never arrived and it is not to be dispatched twice"
+            }
+            FailureCause::Returned => {
+                "its worker gave it back and it is not to be dispatched twice"
+            }
+            FailureCause::Permanent => "its worker said that no retry will help",
+        }
+    }
+}
+
 /// Why a worker must stop an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum RevokeReason {

@@ -1,13 +1,10 @@
 //! The states of a job as everybody is shown them: one list, one table of words.
 
-use serde::{Deserialize, Serialize};
-
 use super::Timestamp;
 use crate::words;
 
 /// Where a job is in its life, without what goes with it. In the order of a life.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JobStatus {
     /// For dependencies.
     Waiting,
@@ -40,15 +37,5 @@ impl JobStatus {
 
     pub fn has_ended(self) -> bool {
         self >= JobStatus::Completed
-    }
-
-    /// One of the eight that scripts branch on: what waits for time waits, and what was skipped is
-    /// cancelled.
-    pub fn broad(self) -> JobStatus {
-        match self {
-            JobStatus::Delayed => JobStatus::Waiting,
-            JobStatus::Skipped => JobStatus::Cancelled,
-            other => other,
-        }
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use super::{AHEAD_MAX, Because, Placement, Short, Why};
 use crate::event::DeadReason;
 use crate::index::kinds::Lack;
-use crate::model::{FailureCause, Micros, WorkerId};
+use crate::model::{Micros, WorkerId};
 use crate::state::JobState;
 
 /// Names that a sentence lists; the others are counted.
@@ -90,7 +90,7 @@ impl fmt::Display for Why {
                         )
                     }
                     JobState::Failed { cause } => {
-                        write!(f, "job {job} failed for good {ago}: {}", told(*cause))
+                        write!(f, "job {job} failed for good {ago}: {}", cause.in_words())
                     }
                     JobState::Skipped { .. } => match because {
                         Some(id) => {
@@ -195,19 +195,6 @@ fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
         text += &format!(" and {more} more");
     }
     text
-}
-
-/// How an attempt ended, for people.
-fn told(cause: FailureCause) -> &'static str {
-    match cause {
-        FailureCause::Failed => "it failed and is not to be retried",
-        FailureCause::TimedOut => "it ran longer than its timeout and is not to be retried",
-        FailureCause::Stalled => "it stopped reporting progress and is not to be retried",
-        FailureCause::WorkerLost => "its worker was lost and it is not to be dispatched twice",
-        FailureCause::Undelivered => "its offer never arrived and it is not to be dispatched twice",
-        FailureCause::Returned => "its worker gave it back and it is not to be dispatched twice",
-        FailureCause::Permanent => "its worker said that no retry will help",
-    }
 }
 
 struct Ago(Micros);

@@ -202,7 +202,7 @@ impl World {
         };
         let (failures, crashes, returns) =
             (job.counts.failures, job.counts.crashes, job.counts.returns);
-        let name = job.state.name();
+        let name = job.state.status().as_str();
         format!("{id} {name}{detail}, failures {failures}, crashes {crashes}, returns {returns}")
     }
 }

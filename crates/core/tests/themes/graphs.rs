@@ -76,7 +76,7 @@ fn downstream_of_a_failure_is_skipped() {
         expect![[r#"
             assign a w1
             attempt a w1 Permanent: boom | fail a Permanent | skip b because a | skip c because b | assign other w1
-            c cancelled, failures 0, crashes 0, returns 0 | offer a w1 number 1 | ended a | ended b | ended c | offer other w1 number 1
+            c skipped, failures 0, crashes 0, returns 0 | offer a w1 number 1 | ended a | ended b | ended c | offer other w1 number 1
         "#]],
     );
 }
@@ -139,7 +139,7 @@ fn a_job_submitted_behind_a_failure_is_skipped_at_once() {
         ",
         expect![[r#"
             assign a w1 | attempt a w1 Permanent: boom | fail a Permanent
-            skip b because b | b cancelled, failures 0, crashes 0, returns 0
+            skip b because b | b skipped, failures 0, crashes 0, returns 0
             assign c w1
             skip d because d | skip e because d | skip f because e
         "#]],
@@ -196,7 +196,7 @@ fn a_reopened_job_waits_for_others_that_are_still_failed() {
         expect![[r#"
             assign a w1 | assign b w1
             attempt a w1 Permanent: boom | fail a Permanent | skip c because a | attempt b w1 Permanent: boom | fail b Permanent
-            reopen a | assign a w1 | c cancelled, failures 0, crashes 0, returns 0
+            reopen a | assign a w1 | c skipped, failures 0, crashes 0, returns 0
             reopen b | reopen c | assign b w1 | c waiting for 2, failures 0, crashes 0, returns 0
             complete a w1 | complete b w1 | assign c w1
         "#]],

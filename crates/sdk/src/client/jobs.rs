@@ -24,19 +24,7 @@ impl Job {
     }
 
     pub fn has_ended(&self) -> bool {
-        match self.state() {
-            v1::JobState::Completed
-            | v1::JobState::Failed
-            | v1::JobState::Cancelled
-            | v1::JobState::Skipped
-            | v1::JobState::DeadLettered => true,
-            v1::JobState::Unspecified
-            | v1::JobState::Waiting
-            | v1::JobState::Delayed
-            | v1::JobState::Ready
-            | v1::JobState::Offered
-            | v1::JobState::Running => false,
-        }
+        self.state().has_ended()
     }
 }
 

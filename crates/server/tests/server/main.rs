@@ -11,4 +11,5 @@ mod refusing;
 mod rest;
 mod security;
 mod settings;
+mod states;
 mod webhooks;

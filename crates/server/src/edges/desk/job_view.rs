@@ -1,30 +1,12 @@
 //! Jobs and workers as the loop knows them, for clients.
 
-use bellwether_core::model::{Attempt, JobNo, Phase, RunId, WorkerStatus};
+use bellwether_core::model::{JobNo, Phase, RunId, WorkerStatus};
 use bellwether_core::{Job, JobState, State, Worker};
 use bellwether_wire::job::job_spec_to_wire;
-use bellwether_wire::v1;
 use bellwether_wire::worker::{heartbeat_to_wire, worker_spec_to_wire};
+use bellwether_wire::{Mirror as _, v1};
 
 use crate::event_loop::{Ended, View};
-
-pub(crate) fn state_to_wire(state: &JobState) -> v1::JobState {
-    match state {
-        JobState::Waiting { .. } => v1::JobState::Waiting,
-        JobState::Delayed { .. } => v1::JobState::Delayed,
-        JobState::Ready => v1::JobState::Ready,
-        JobState::Active(attempts) => {
-            let runs = |attempt: &Attempt| matches!(attempt.phase, Phase::Running { .. });
-            let running = attempts.iter().any(runs);
-            if running { v1::JobState::Running } else { v1::JobState::Offered }
-        }
-        JobState::Completed { .. } => v1::JobState::Completed,
-        JobState::Failed { .. } => v1::JobState::Failed,
-        JobState::Cancelled => v1::JobState::Cancelled,
-        JobState::Skipped { .. } => v1::JobState::Skipped,
-        JobState::DeadLettered { .. } => v1::JobState::DeadLettered,
-    }
-}
 
 pub(super) fn job_view(no: JobNo, job: &Job, run: Option<&RunId>) -> v1::Job {
     let result_hash = match &job.state {
@@ -33,11 +15,11 @@ pub(super) fn job_view(no: JobNo, job: &Job, run: Option<&RunId>) -> v1::Job {
     };
     v1::Job {
         job: no.0,
-        state: state_to_wire(&job.state) as i32,
+        state: job.state.status().to_wire(),
         spec: Some(job_spec_to_wire(&job.spec)),
         run_id: run.map_or_else(String::new, RunId::to_string),
         submitted_at: job.submitted_at.0,
-        ended_at: job.ended_at.0,
+        ended_at: job.ended().map_or(0, |at| at.0),
         failures: job.counts.failures,
         crashes: job.counts.crashes,
         result_hash,

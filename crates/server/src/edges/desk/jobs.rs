@@ -1,13 +1,12 @@
-//! Looking at jobs. The registry knows their whole history, the loop what becomes of those that
-//! have not ended.
+//! Looking at jobs. The registry knows their whole history, the loop why those that have not ended
+//! are where they are.
 
 use std::time::Duration;
 
-use bellwether_core::State;
-use bellwether_core::model::{JobNo, Seq};
+use bellwether_core::model::Seq;
 use bellwether_wire::v1;
 
-use super::job_view::{job_view, state_to_wire};
+use super::job_view::job_view;
 use super::{Desk, Unanswered};
 use crate::event_loop::View;
 
@@ -37,12 +36,11 @@ impl Desk {
             (Ok(found), remembered) => {
                 let mut job =
                     later(found, remembered.clone()).ok_or(Unanswered::UnknownJob { id })?;
+                // Why it waits is known to the loop alone.
                 if let Some(remembered) = remembered
-                    && remembered.job == job.job
-                    && remembered.ended_at == 0
+                    && (remembered.job, remembered.state) == (job.job, job.state)
                     && job.ended_at == 0
                 {
-                    job.state = remembered.state;
                     job.explanation = remembered.explanation;
                 }
                 Ok(job)
@@ -56,32 +54,12 @@ impl Desk {
 
     pub(crate) async fn list_jobs(
         &self,
-        mut wanted: v1::ListJobsRequest,
+        wanted: v1::ListJobsRequest,
     ) -> Result<v1::ListJobsResponse, Unanswered> {
-        let states = wanted.states.clone();
-        // Whether a waiting job has become ready is known to the loop alone.
-        if states.contains(&(v1::JobState::Ready as i32)) {
-            wanted.states.push(v1::JobState::Waiting as i32);
-        }
         let position =
             if wanted.position == 0 { self.handle.durable() } else { Seq(wanted.position) };
         self.registry.reach(position).await?;
-        let mut found = self.registry.search(wanted).await?;
-        let open = |job: &&v1::Job| job.ended_at == 0;
-        let live: Vec<JobNo> = found.jobs.iter().filter(open).map(|job| JobNo(job.job)).collect();
-        let seen = self.handle.ask(move |view| -> Vec<Live> {
-            live.iter().filter_map(|no| Live::of(view.state, *no)).collect()
-        });
-        let live = seen.await?;
-        for job in &mut found.jobs {
-            if let Ok(index) = live.binary_search_by(|live| job.job.cmp(&live.no.0)) {
-                live[index].show_in(job);
-            }
-        }
-        if !states.is_empty() {
-            found.jobs.retain(|job| states.contains(&job.state));
-        }
-        Ok(found)
+        Ok(self.registry.search(wanted).await?)
     }
 }
 
@@ -131,24 +109,5 @@ fn later(registered: Option<v1::Job>, remembered: Option<v1::Job>) -> Option<v1:
         }
         (None, remembered) => remembered,
         (registered, _) => registered,
-    }
-}
-
-/// What the loop knows better than the registry while a job has not ended.
-struct Live {
-    no: JobNo,
-    state: v1::JobState,
-}
-
-impl Live {
-    fn of(state: &State, no: JobNo) -> Option<Live> {
-        let job = state.job(no).filter(|job| !job.state.has_ended())?;
-        Some(Live { no, state: state_to_wire(&job.state) })
-    }
-
-    fn show_in(&self, job: &mut v1::Job) {
-        if job.job == self.no.0 && job.ended_at == 0 {
-            job.set_state(self.state);
-        }
     }
 }

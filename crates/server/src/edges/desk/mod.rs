@@ -18,7 +18,7 @@ mod unanswered;
 pub(crate) use bulk::{Action, Operation, Operations};
 pub(crate) use config::Configured;
 pub(crate) use events::EventsWanted;
-pub(crate) use job_view::{ended_view, state_to_wire, worker_views};
+pub(crate) use job_view::{ended_view, worker_views};
 pub(crate) use runs::RunPage;
 pub(crate) use submit::{JobIds, Pending, Submitted};
 pub(crate) use unanswered::{Refused, Unanswered};

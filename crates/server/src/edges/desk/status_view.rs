@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bellwether_core::model::{JobNo, WorkerStatus};
+use bellwether_core::model::{JobNo, JobStatus, WorkerStatus};
 use bellwether_wire::{Mirror as _, v1};
 
-use super::job_view::state_to_wire;
 use super::{Desk, Unanswered};
 use crate::event_loop::View;
 
@@ -56,21 +55,21 @@ fn counts(view: &View<'_>) -> Vec<v1::StateCount> {
     let active = active.into_iter().filter_map(|no| state.job(no));
     let mut counts = BTreeMap::new();
     for job in active.filter(|job| !job.state.has_ended()) {
-        *counts.entry(state_to_wire(&job.state)).or_insert(0) += 1;
+        *counts.entry(job.state.status()).or_insert(0) += 1;
     }
-    counts.insert(v1::JobState::Ready, state.ready_jobs());
-    counts.insert(v1::JobState::Delayed, state.delayed_jobs());
+    counts.insert(JobStatus::Ready, state.ready_jobs());
+    counts.insert(JobStatus::Delayed, state.delayed_jobs());
     let elsewhere: u64 = counts.values().sum();
-    counts.insert(v1::JobState::Waiting, state.totals().live.saturating_sub(elsewhere));
+    counts.insert(JobStatus::Waiting, state.totals().live.saturating_sub(elsewhere));
     counts
         .into_iter()
         .filter(|(_, count)| *count > 0)
-        .map(|(state, count)| v1::StateCount { state: state.into(), count })
+        .map(|(status, count)| v1::StateCount { state: status.to_wire(), count })
         .collect()
 }
 
 /// The registry knows of all that have ended.
 fn add_ended(status: &mut v1::StatusResponse, counts: Vec<v1::StateCount>) {
-    let ended = |count: &v1::StateCount| count.state() >= v1::JobState::Completed;
+    let ended = |count: &v1::StateCount| count.state().has_ended();
     status.jobs.extend(counts.into_iter().filter(ended));
 }

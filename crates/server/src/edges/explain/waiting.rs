@@ -3,11 +3,9 @@
 use bellwether_core::model::{Name, WorkerId};
 use bellwether_core::why::{Because, Fleet, Place, Short};
 use bellwether_core::{Lack, State, Why};
-use bellwether_wire::v1;
 use bellwether_wire::v1::WaitReason;
 use bellwether_wire::v1::shortage::What;
-
-use crate::edges::desk::state_to_wire;
+use bellwether_wire::{Mirror as _, v1};
 
 /// Names in one list.
 const NAMES_MAX: usize = 100;
@@ -95,8 +93,8 @@ fn reason(reason: WaitReason) -> v1::WaitingFor {
 
 fn open_job(state: &State, id: &Name) -> v1::OpenDependency {
     let job = state.job_no(id.as_str()).and_then(|no| state.job(no));
-    let state = job.map_or(v1::JobState::Unspecified, |job| state_to_wire(&job.state));
-    v1::OpenDependency { id: id.to_string(), state: state as i32 }
+    let state = job.map_or(0, |job| job.state.status().to_wire());
+    v1::OpenDependency { id: id.to_string(), state }
 }
 
 fn lack_code(lack: &Lack) -> WaitReason {

@@ -4,7 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use bellwether_wire::v1::JobState;
+use bellwether_core::model::JobStatus;
+use bellwether_wire::Mirror as _;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -35,10 +36,16 @@ enum ActionName {
     Retry,
 }
 
-const LIVE: [JobState; 5] =
-    [JobState::Waiting, JobState::Delayed, JobState::Ready, JobState::Offered, JobState::Running];
-/// Those that skipped jobs come back with.
-const RETRYABLE: [JobState; 3] = [JobState::Failed, JobState::Cancelled, JobState::DeadLettered];
+/// Whether this is to be done to jobs in this state, if nothing else is said. Skipped jobs come back
+/// with those that they were skipped for.
+fn concerns(action: ActionName, status: JobStatus) -> bool {
+    match action {
+        ActionName::Cancel => !status.has_ended(),
+        ActionName::Retry => {
+            matches!(status, JobStatus::Failed | JobStatus::Cancelled | JobStatus::DeadLettered)
+        }
+    }
+}
 
 /// Cancel or retry many jobs
 ///
@@ -60,13 +67,14 @@ pub(super) async fn start(
         return Err(Problem::malformed(detail));
     }
     let mut wanted = filter.to_wire()?;
-    let (action, states) = match action {
-        ActionName::Cancel => (Action::Cancel { reason }, &LIVE[..]),
-        ActionName::Retry => (Action::Retry, &RETRYABLE[..]),
-    };
     if wanted.states.is_empty() {
-        wanted.states = states.iter().map(|state| *state as i32).collect();
+        let concerned = JobStatus::ALL.into_iter().filter(|status| concerns(action, *status));
+        wanted.states = concerned.map(JobStatus::to_wire).collect();
     }
+    let action = match action {
+        ActionName::Cancel => Action::Cancel { reason },
+        ActionName::Retry => Action::Retry,
+    };
     let started = rest.operations.start(&rest.desk, action, wanted).map_err(|why| {
         Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_operations", why.to_string())
     })?;

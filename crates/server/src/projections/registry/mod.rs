@@ -7,6 +7,8 @@ mod row;
 mod runs;
 mod schema;
 mod store;
+#[cfg(test)]
+mod tests;
 mod thread;
 
 use std::path::{Path, PathBuf};

@@ -1,15 +1,14 @@
 //! Events into rows.
 
-use bellwether_core::model::{JobNo, Seq, Timestamp, WorkerNo};
-use bellwether_core::{Entry, Event, State};
-use bellwether_wire::decision::decision_to_wire;
-use bellwether_wire::v1;
+use std::sync::Arc;
+
+use bellwether_core::model::{JobNo, JobSpec, RunId, Seq, WorkerNo};
+use bellwether_core::{Entry, Event, State, Transition};
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 
-use super::row::{Fresh, Row};
+use super::row::{Fresh, Others, Row};
 use super::store::{self, Position};
-use crate::edges::desk::state_to_wire;
 use crate::priority;
 
 /// Jobs that nothing has happened to, kept in memory until they are written: a hundred bytes each, or
@@ -21,8 +20,6 @@ const ROWS_MAX: usize = 50_000;
 const ROWS_AT_A_TIME: usize = 4;
 /// With more to write than this there is no time.
 const GENTLE_ROWS_MAX: usize = 5_000;
-/// Attempts of one job that are kept; a job that is retried by hand for ever must not grow for ever.
-const ATTEMPTS_MAX: usize = 100;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pace {
@@ -107,152 +104,93 @@ impl Projection {
     }
 
     fn apply(&mut self, entry: &Entry) -> rusqlite::Result<()> {
-        let (seq, at) = (entry.seq, entry.at);
         match &entry.event {
-            Event::Submitted { run, first, jobs } => {
-                for (spec, no) in jobs.iter().zip(first.0..).map(|(spec, no)| (spec, JobNo(no))) {
-                    // It may have ended and been written before a crash.
-                    let again = seq <= self.stored.reached;
-                    if again && store::exists(&self.connection, no)? {
-                        continue;
-                    }
-                    let run = run.as_ref().map(|run| run.id.clone());
-                    self.fresh.insert(no, Fresh { spec: spec.clone(), run, seq, at });
-                }
+            Event::Submitted { run, jobs, .. } => {
+                let run = run.as_ref().map(|run| &run.id);
+                return self.take_jobs(entry, run, jobs);
             }
-            Event::Assigned { job, worker, hedge, decision } => {
-                let worker = self.workers.get(worker).cloned().unwrap_or_default();
-                let attempt = v1::AttemptView {
-                    token: seq.0,
-                    worker,
-                    state: v1::AttemptState::Offered.into(),
-                    hedge: *hedge,
-                    offered_at: at.0,
-                    decision: Some(decision_to_wire(decision)),
-                    ..Default::default()
-                };
-                self.change(*job, seq, |row| {
-                    if row.job.attempts.len() >= ATTEMPTS_MAX {
-                        row.job.attempts.remove(0);
-                    }
-                    row.assigned(attempt);
-                })?;
-            }
-            Event::Started { job, token } | Event::Granted { job, token } => {
-                self.change(*job, seq, |row| row.started(*token, at))?;
-            }
-            Event::Progressed { job, token, permille, note } => {
-                self.change(*job, seq, |row| {
-                    row.started(*token, at);
-                    row.job.progress_permille = *permille;
-                    row.job.progress_note.clone_from(note);
-                })?;
-            }
-            Event::Completed { job, token, result, result_hash } => {
-                self.change(*job, seq, |row| {
-                    row.started(*token, at);
-                    row.attempt_ended(*token, v1::AttemptState::Completed, at);
-                    row.job.result = result.clone();
-                    row.job.result_hash = result_hash.to_vec().into();
-                })?;
-                self.end(*job, seq, v1::JobState::Completed, String::new(), at)?;
-            }
-            Event::AttemptFailed { job, token, cause, error } => {
-                self.change(*job, seq, |row| row.attempt_failed(*token, *cause, error, at))?;
-            }
-            Event::Revoked { job, token, reason } => {
-                self.change(*job, seq, |row| row.attempt_revoked(*token, *reason, at))?;
-            }
-            Event::Retried { job, not_before } => {
-                let waits = *not_before > at;
-                let state = if waits { v1::JobState::Delayed } else { v1::JobState::Ready };
-                self.change(*job, seq, |row| row.job.set_state(state))?;
-            }
-            Event::Due { job } | Event::Escalated { job, .. } => {
-                self.change(*job, seq, |row| row.job.set_state(v1::JobState::Ready))?;
-            }
-            Event::DeadLettered { job, reason } => {
-                let why = format!("dead-lettered: {reason:?}");
-                self.end(*job, seq, v1::JobState::DeadLettered, why, at)?;
-            }
-            Event::Failed { job, cause } => {
-                self.end(*job, seq, v1::JobState::Failed, format!("failed: {cause:?}"), at)?;
-            }
-            Event::Skipped { job, because } => {
-                let why = match self.id_of(*because)? {
-                    Some(id) if because != job => format!("its dependency {id} did not complete"),
-                    _ => "a dependency did not complete".to_owned(),
-                };
-                self.end(*job, seq, v1::JobState::Skipped, why, at)?;
-            }
-            Event::Cancelled { job, reason } => {
-                let why = if reason.is_empty() { "cancelled" } else { reason };
-                self.end(*job, seq, v1::JobState::Cancelled, why.to_owned(), at)?;
-            }
-            Event::Reopened { job } => self.change(*job, seq, Row::reopened)?,
             Event::WorkerJoined { worker, spec } => {
                 self.workers.insert(*worker, spec.id.to_string());
                 self.new_workers.push(*worker);
             }
-            Event::Pinned { .. }
-            | Event::WorkerReturned { .. }
-            | Event::WorkerReported { .. }
-            | Event::WorkerDraining { .. }
-            | Event::WorkerUndrained { .. }
-            | Event::WorkerLost { .. }
-            | Event::WorkerLeft { .. }
-            | Event::ModelLoaded { .. }
-            | Event::Paused { .. }
-            | Event::Unpaused { .. }
-            | Event::Configured { .. }
-            | Event::PredictorFailed { .. }
-            | Event::BreakerOpened { .. }
-            | Event::BreakerClosed
-            | Event::DriftDetected { .. }
-            | Event::Warmed { .. } => {}
+            _ => {}
+        }
+        let about = entry.event.job();
+        if let Some(job) = about {
+            let others = self.others(&entry.event)?;
+            let row = self.change(job, entry.seq, |row| row.take(entry, others))?;
+            if row.is_some_and(Row::has_ended) {
+                self.ended.push(job);
+            }
+        }
+        let moved = |transition: &Transition<'_>| Some(transition.job) != about;
+        entry.transitions().filter(moved).try_for_each(|Transition { job, to, .. }| {
+            if let Some(fresh) = self.fresh.get_mut(&job) {
+                (fresh.status, fresh.seq) = (to, entry.seq);
+                return Ok(());
+            }
+            self.change(job, entry.seq, |row| row.enter(to, entry.at)).map(drop)
+        })
+    }
+
+    fn take_jobs(
+        &mut self,
+        entry: &Entry,
+        run: Option<&RunId>,
+        jobs: &[Arc<JobSpec>],
+    ) -> rusqlite::Result<()> {
+        let (seq, at) = (entry.seq, entry.at);
+        // They may have ended and been written before a crash.
+        let again = seq <= self.stored.reached;
+        for (taken, spec) in entry.transitions().zip(jobs) {
+            if again && store::exists(&self.connection, taken.job)? {
+                continue;
+            }
+            let (spec, run, status) = (spec.clone(), run.cloned(), taken.to);
+            self.fresh.insert(taken.job, Fresh { spec, run, status, seq, at });
         }
         Ok(())
     }
 
-    fn end(
-        &mut self,
-        job: JobNo,
-        seq: Seq,
-        state: v1::JobState,
-        why: String,
-        at: Timestamp,
-    ) -> rusqlite::Result<()> {
-        self.change(job, seq, |row| row.ended(state, why, at))?;
-        self.ended.push(job);
-        Ok(())
+    fn others(&self, event: &Event) -> rusqlite::Result<Others> {
+        let mut others = Others::default();
+        if let Event::Assigned { worker, .. } = event {
+            others.worker = self.workers.get(worker).cloned().unwrap_or_default();
+        }
+        if let Event::Skipped { job, because } = event
+            && because != job
+        {
+            others.because = self.id_of(*because)?;
+        }
+        Ok(others)
     }
 
-    /// Changes the row of a job. One that retention has taken already needs no change, nor one that
-    /// knows of this event.
+    /// Changes the row of a job, and returns it if it did. One that retention has taken already needs
+    /// no change, nor one that knows of this event.
     fn change(
         &mut self,
         no: JobNo,
         seq: Seq,
         change: impl FnOnce(&mut Row),
-    ) -> rusqlite::Result<()> {
+    ) -> rusqlite::Result<Option<&Row>> {
         if !self.rows.contains_key(&no) {
             let row = match self.fresh.remove(&no) {
                 Some(fresh) => Row::of(no, &fresh),
                 None => match store::load(&self.connection, no)? {
                     Some(row) => row,
-                    None => return Ok(()),
+                    None => return Ok(None),
                 },
             };
             self.rows.insert(no, Box::new(row));
         }
-        let Some(row) = self.rows.get_mut(&no) else { return Ok(()) };
+        let Some(row) = self.rows.get_mut(&no) else { return Ok(None) };
         if row.job.position > seq.0 || (row.job.position == seq.0 && !row.changed) {
-            return Ok(());
+            return Ok(None);
         }
         change(row);
         row.job.position = seq.0;
         row.changed = true;
-        Ok(())
+        Ok(Some(row))
     }
 
     fn id_of(&self, no: JobNo) -> rusqlite::Result<Option<String>> {
@@ -346,13 +284,8 @@ impl Projection {
         }
         for (no, job) in state.jobs() {
             let run = job.run.and_then(|run| state.run(run)).map(|run| run.id.clone());
-            let (spec, seq, at) = (job.spec.clone(), job.last, job.submitted_at);
-            let mut row = Row::of(no, &Fresh { spec, run, seq, at });
-            row.job.set_state(state_to_wire(&job.state));
-            row.job.ended_at = job.ended_at.0;
-            row.job.failures = job.counts.failures;
-            row.job.crashes = job.counts.crashes;
-            self.rows.insert(no, Box::new(row));
+            let name = |worker| self.workers.get(&worker).cloned().unwrap_or_default();
+            self.rows.insert(no, Box::new(Row::known(no, job, run, name)));
         }
         self.position = state.seq();
         self.flush(Pace::Quick)

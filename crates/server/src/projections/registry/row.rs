@@ -2,16 +2,23 @@
 
 use std::sync::Arc;
 
+use bellwether_core::life::AttemptStep;
 use bellwether_core::model::{
-    FailureCause, JobNo, JobSpec, RevokeReason, RunId, Seq, Timestamp, Token,
+    JobNo, JobSpec, JobStatus, Phase, RunId, Seq, Timestamp, Token, WorkerNo,
 };
+use bellwether_core::{AttemptChange, AttemptEnd, Counts, Entry, Event, Job, JobState};
+use bellwether_wire::decision::decision_to_wire;
 use bellwether_wire::{Mirror as _, v1};
 
-/// A job that nothing has happened to yet: small, because there may be a great many.
+/// Attempts of one job that are kept; a job that is retried by hand for ever must not grow for ever.
+const ATTEMPTS_MAX: usize = 100;
+
+/// A job that nothing has happened to yet but that it waits: small, because there may be a great many.
 #[derive(Debug, Clone)]
 pub(super) struct Fresh {
     pub(super) spec: Arc<JobSpec>,
     pub(super) run: Option<RunId>,
+    pub(super) status: JobStatus,
     pub(super) seq: Seq,
     pub(super) at: Timestamp,
 }
@@ -28,110 +35,186 @@ pub(super) struct Row {
     pub(super) changed: bool,
 }
 
+/// Whom an entry speaks of besides its job.
+#[derive(Debug, Default)]
+pub(super) struct Others {
+    /// The worker of an offer.
+    pub(super) worker: String,
+    /// The dependency that did not complete.
+    pub(super) because: Option<String>,
+}
+
 impl Row {
     pub(super) fn of(no: JobNo, fresh: &Fresh) -> Row {
-        let spec = &fresh.spec;
-        let state = if spec.not_before > fresh.at {
-            v1::JobState::Delayed
-        } else if spec.dependencies.is_empty() {
-            v1::JobState::Ready
-        } else {
-            v1::JobState::Waiting
-        };
         let job = v1::Job {
             job: no.0,
-            state: state as i32,
+            state: fresh.status.to_wire(),
             run_id: fresh.run.as_ref().map_or_else(String::new, RunId::to_string),
             submitted_at: fresh.at.0,
             position: fresh.seq.0,
             ..Default::default()
         };
-        let unwritten_spec = Some(spec.clone());
+        let unwritten_spec = Some(fresh.spec.clone());
         Row { job, worker: String::new(), unwritten_spec, changed: true }
+    }
+
+    /// As the core knows the job: without attempts that have ended.
+    pub(super) fn known(
+        no: JobNo,
+        job: &Job,
+        run: Option<RunId>,
+        worker_name: impl Fn(WorkerNo) -> String,
+    ) -> Row {
+        let (spec, seq, at) = (job.spec.clone(), job.last, job.submitted_at);
+        let mut row = Row::of(no, &Fresh { spec, run, status: job.state.status(), seq, at });
+        row.job.ended_at = job.ended().map_or(0, |at| at.0);
+        row.set_counts(job.counts);
+        if let JobState::Completed { result_hash, .. } = &job.state {
+            row.job.result_hash = result_hash.to_vec().into();
+        }
+        for attempt in job.offers() {
+            let (state, started_at) = match attempt.phase {
+                Phase::Offered { .. } => (v1::AttemptState::Offered, 0),
+                Phase::Running { since, .. } => (v1::AttemptState::Running, since.0),
+            };
+            row.worker = worker_name(attempt.worker);
+            row.job.started_at = started_at;
+            row.job.attempts.push(v1::AttemptView {
+                token: attempt.token.0,
+                worker: row.worker.clone(),
+                state: state.into(),
+                hedge: attempt.hedge,
+                offered_at: attempt.offered_at.0,
+                started_at,
+                ..Default::default()
+            });
+        }
+        row
     }
 
     pub(super) fn has_ended(&self) -> bool {
         self.job.ended_at > 0
     }
 
-    pub(super) fn assigned(&mut self, attempt: v1::AttemptView) {
-        self.worker.clone_from(&attempt.worker);
-        self.job.attempts.push(attempt);
-        if self.job.state() != v1::JobState::Running {
-            self.job.set_state(v1::JobState::Offered);
+    fn counts(&self) -> Counts {
+        // Attempts that never started are not shown.
+        Counts { failures: self.job.failures, crashes: self.job.crashes, returns: 0 }
+    }
+
+    fn set_counts(&mut self, counts: Counts) {
+        (self.job.failures, self.job.crashes) = (counts.failures, counts.crashes);
+    }
+
+    /// Takes in an event of this job.
+    pub(super) fn take(&mut self, entry: &Entry, others: Others) {
+        let mut counts = self.counts();
+        counts.take(&entry.event);
+        self.set_counts(counts);
+        if let Some(step) = entry.attempt() {
+            self.take_step(&step, entry.at, others.worker);
+        }
+        if let Event::Progressed { permille, note, .. } = &entry.event {
+            self.job.progress_permille = *permille;
+            self.job.progress_note.clone_from(note);
+        }
+        if let Event::Completed { result, result_hash, .. } = &entry.event {
+            self.job.result = result.clone();
+            self.job.result_hash = result_hash.to_vec().into();
+        }
+        let no = self.job.job;
+        for own in entry.transitions().filter(|own| own.job.0 == no) {
+            self.enter(own.to, entry.at);
+        }
+        if self.has_ended() {
+            self.job.explanation = explanation(&entry.event, others.because);
         }
     }
 
-    pub(super) fn started(&mut self, token: Token, at: Timestamp) {
-        if let Some(attempt) = self.attempt(token)
-            && attempt.started_at == 0
-        {
-            attempt.started_at = at.0;
-            attempt.set_state(v1::AttemptState::Running);
-        }
-        self.job.set_state(v1::JobState::Running);
-        if self.job.started_at == 0 {
+    pub(super) fn enter(&mut self, status: JobStatus, at: Timestamp) {
+        self.job.state = status.to_wire();
+        if status == JobStatus::Running && self.job.started_at == 0 {
             self.job.started_at = at.0;
         }
+        if status.has_ended() {
+            self.job.ended_at = at.0.max(1);
+        } else {
+            self.job.ended_at = 0;
+            self.job.explanation.clear();
+        }
     }
 
-    pub(super) fn attempt_ended(&mut self, token: Token, how: v1::AttemptState, at: Timestamp) {
-        if let Some(attempt) = self.attempt(token) {
-            attempt.set_state(how);
-            attempt.ended_at = at.0;
-            if attempt.started_at == 0 && how == v1::AttemptState::Completed {
-                attempt.started_at = attempt.offered_at;
+    fn take_step(&mut self, step: &AttemptStep<'_>, at: Timestamp, worker: String) {
+        match step.what {
+            AttemptChange::Offered { hedge, decision, .. } => {
+                if self.job.attempts.len() >= ATTEMPTS_MAX {
+                    self.job.attempts.remove(0);
+                }
+                self.worker.clone_from(&worker);
+                self.job.attempts.push(v1::AttemptView {
+                    token: step.token.0,
+                    worker,
+                    state: v1::AttemptState::Offered.into(),
+                    hedge,
+                    offered_at: at.0,
+                    decision: Some(decision_to_wire(decision)),
+                    ..Default::default()
+                });
+            }
+            AttemptChange::Started => {
+                if let Some(attempt) = self.attempt(step.token)
+                    && attempt.started_at == 0
+                {
+                    attempt.started_at = at.0;
+                    attempt.set_state(v1::AttemptState::Running);
+                }
+            }
+            AttemptChange::Ended(end) => self.end_attempt(step.token, end, at),
+        }
+    }
+
+    fn end_attempt(&mut self, token: Token, end: AttemptEnd<'_>, at: Timestamp) {
+        let Some(attempt) = self.attempt(token) else { return };
+        attempt.ended_at = at.0;
+        match end {
+            AttemptEnd::Failed { cause, error } => {
+                attempt.set_state(v1::AttemptState::Failed);
+                attempt.cause = cause.to_wire();
+                attempt.error = error.to_owned();
+            }
+            AttemptEnd::Revoked { reason } => {
+                attempt.set_state(v1::AttemptState::Revoked);
+                attempt.revoked = reason.to_wire();
+            }
+            AttemptEnd::Completed { .. } => {
+                attempt.set_state(v1::AttemptState::Completed);
+                // A worker may finish before it has said that it began.
+                if attempt.started_at == 0 {
+                    attempt.started_at = attempt.offered_at;
+                }
+                let started_at = attempt.started_at;
+                if self.job.started_at == 0 {
+                    self.job.started_at = started_at;
+                }
             }
         }
-    }
-
-    pub(super) fn attempt_failed(
-        &mut self,
-        token: Token,
-        cause: FailureCause,
-        error: &str,
-        at: Timestamp,
-    ) {
-        self.attempt_ended(token, v1::AttemptState::Failed, at);
-        if let Some(attempt) = self.attempt(token) {
-            attempt.cause = cause.to_wire();
-            attempt.error = error.to_owned();
-        }
-        match cause {
-            FailureCause::Failed | FailureCause::TimedOut | FailureCause::Stalled => {
-                self.job.failures += 1;
-            }
-            FailureCause::WorkerLost => self.job.crashes += 1,
-            FailureCause::Undelivered | FailureCause::Returned | FailureCause::Permanent => {}
-        }
-        let active = |attempt: &v1::AttemptView| attempt.ended_at == 0;
-        if !self.job.attempts.iter().any(active) {
-            self.job.set_state(v1::JobState::Ready);
-        }
-    }
-
-    pub(super) fn attempt_revoked(&mut self, token: Token, reason: RevokeReason, at: Timestamp) {
-        self.attempt_ended(token, v1::AttemptState::Revoked, at);
-        if let Some(attempt) = self.attempt(token) {
-            attempt.revoked = reason.to_wire();
-        }
-    }
-
-    pub(super) fn ended(&mut self, state: v1::JobState, explanation: String, at: Timestamp) {
-        self.job.set_state(state);
-        self.job.explanation = explanation;
-        self.job.ended_at = at.0.max(1);
-    }
-
-    pub(super) fn reopened(&mut self) {
-        self.job.set_state(v1::JobState::Ready);
-        self.job.explanation.clear();
-        self.job.ended_at = 0;
-        self.job.failures = 0;
-        self.job.crashes = 0;
     }
 
     fn attempt(&mut self, token: Token) -> Option<&mut v1::AttemptView> {
         self.job.attempts.iter_mut().rev().find(|attempt| attempt.token == token.0)
+    }
+}
+
+/// Why the job ended, for people; nothing if it completed.
+fn explanation(event: &Event, because: Option<String>) -> String {
+    match event {
+        Event::DeadLettered { reason, .. } => format!("dead-lettered: {}", reason.in_words()),
+        Event::Failed { cause, .. } => format!("failed: {}", cause.in_words()),
+        Event::Skipped { .. } => match because {
+            Some(id) => format!("its dependency {id} did not complete"),
+            None => "a dependency did not complete".to_owned(),
+        },
+        Event::Cancelled { reason, .. } if reason.is_empty() => "cancelled".to_owned(),
+        Event::Cancelled { reason, .. } => reason.clone(),
+        _ => String::new(),
     }
 }

@@ -189,7 +189,7 @@ mod tests {
     use std::sync::Arc;
 
     use bellwether_core::model::{
-        Guarantee, Micros, Name, NewJob, OnFailure, Priority, Requirements, Timestamp,
+        Guarantee, JobStatus, Micros, Name, NewJob, OnFailure, Priority, Requirements, Timestamp,
     };
 
     use super::super::row::Fresh;
@@ -221,7 +221,8 @@ mod tests {
             doomed: false,
             trace_parent: None,
         };
-        let fresh = Fresh { spec: Arc::new(spec), run: None, seq: Seq(1), at: Timestamp(at) };
+        let (spec, status) = (Arc::new(spec), JobStatus::Ready);
+        let fresh = Fresh { spec, run: None, status, seq: Seq(1), at: Timestamp(at) };
         Row::of(JobNo(1), &fresh)
     }
 
