@@ -50,7 +50,8 @@ async fn a_change_names_what_it_follows_on() -> Result<()> {
     let etag = changed.header("etag").to_owned();
     let replaced = change(&fixture, Method::PUT, Some(&etag), whole.clone()).await?;
     assert_eq!(replaced.status, 200, "{replaced:?}");
-    assert_eq!(replaced.json()?, whole);
+    whole.as_object_mut().context("an object")?.remove("shadow");
+    assert_eq!(replaced.json()?, whole, "what is not set is left out");
     let any =
         change(&fixture, Method::PATCH, Some("*"), json!({ "duration_by_type": null })).await?;
     assert_eq!(any.json()?["duration_by_type"], json!({}));
