@@ -11,6 +11,8 @@ use std::sync::Arc;
 
 use crate::event::DeadReason;
 use crate::index::Index;
+use crate::index::classes::ClassNo;
+use crate::index::groups::GroupNo;
 use crate::life::Counts;
 use crate::model::table::Table;
 use crate::model::{
@@ -90,10 +92,13 @@ pub struct Job {
     pub derived: Derived,
 }
 
+// A million jobs wait: a byte more of each is a megabyte.
+const _: () = assert!(size_of::<Job>() <= 192);
+
 /// What a job carries of the index, because every decision looks at it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Derived {
-    pub(crate) class: u32,
+    pub(crate) class: ClassNo,
     /// What predictions know it by.
     pub(crate) features: Features,
 }
@@ -221,8 +226,8 @@ pub struct Worker {
 /// What a worker carries of the index.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listing {
-    pub(crate) kind: u32,
-    pub(crate) listed: Option<crate::index::kinds::FreeKey>,
+    pub(crate) group: GroupNo,
+    pub(crate) listed: Option<crate::index::groups::FreeKey>,
     /// When it was last heard of: volatile, a restart gives every worker a fresh term.
     pub(crate) seen_at: Timestamp,
     /// A timer is set for it.

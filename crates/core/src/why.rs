@@ -7,7 +7,7 @@ mod place;
 mod sentence;
 mod survey;
 
-use crate::index::kinds::Lack;
+use crate::index::groups::Lack;
 use crate::model::{JobId, JobNo, Name, Phase, Target, Timestamp, WorkerId};
 use crate::place::candidates::Wanted;
 use crate::place::choose::{Choice, Reserved};
@@ -186,8 +186,8 @@ impl State {
         let predictor = usable.then_some(predictor.as_ref());
         let wanted = Wanted { no, job, now, except: None, predictor };
         let choice = self.choose(&wanted, !usable, &Reserved::default());
-        if let Ok(Choice::Hold { kind, until }) = choice
-            && let Some((_, holder, token)) = self.index.kinds.get(kind).coming_free(now, 0)
+        if let Ok(Choice::Hold { group, until }) = choice
+            && let Some((_, holder, token)) = self.index.groups.get(group).coming_free(now, 0)
             && let Some(attempt) = self.job(holder).and_then(|job| job.attempt(token))
         {
             let faster = self.expect_worker(attempt.worker).id().clone();

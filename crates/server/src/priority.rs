@@ -60,12 +60,12 @@ impl Drop for Aside {
 }
 
 /// Whoever schedules goes first; this thread can catch up later.
-pub(crate) fn give_way() {
+pub(crate) fn lower_priority() {
     lower(NICE);
 }
 
 /// The same for those whom nobody waits for.
-pub(crate) fn stand_back() {
+pub(crate) fn set_lowest_priority() {
     lower(NICE_ONLOOKER);
 }
 

@@ -124,7 +124,7 @@ async fn one_run(
 }
 
 fn elsewhere() -> std::io::Result<Runtime> {
-    let give_way = || {
+    let lower_priority = || {
         let this = rustix::thread::gettid();
         if let Err(error) = rustix::process::setpriority_process(Some(this), 19) {
             tracing::warn!(%error, "those who look on do not give way");
@@ -132,7 +132,7 @@ fn elsewhere() -> std::io::Result<Runtime> {
     };
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
-        .on_thread_start(give_way)
+        .on_thread_start(lower_priority)
         .enable_all()
         .build()
 }

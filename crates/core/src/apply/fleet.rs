@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::index::kinds::{FreeKey, KindKey};
+use crate::index::groups::{FreeKey, GroupKey};
 use crate::model::{
     Heartbeat, Micros, Name, Resources, Seq, Timestamp, WorkerNo, WorkerSpec, WorkerStatus,
 };
@@ -23,7 +23,7 @@ impl State {
     ) {
         let busy = self.workers.get(no).map_or(self.least_busy(&spec.class), |known| known.busy);
         if self.workers.get(no).is_some() {
-            self.leave_kind(no);
+            self.leave_group(no);
         }
         self.last_worker = self.last_worker.max(no);
         let worker = Worker {
@@ -45,7 +45,7 @@ impl State {
         };
         self.workers.insert(no, worker);
         self.index.worker_ids.insert(spec.id.clone(), no);
-        self.enter_kind(no);
+        self.enter_group(no);
         self.relist_worker(no);
         self.wake(no);
     }
@@ -114,28 +114,28 @@ impl State {
             let average = self.model_loads.entry(model.clone()).or_insert(took);
             *average = Micros(average.0 - average.0 / 4 + took.0 / 4);
         }
-        self.leave_kind(no);
+        self.leave_group(no);
         let worker = self.expect_worker_mut(no);
         worker.last = seq;
         if let Err(position) = worker.models.binary_search(model) {
             worker.models.insert(position, model.clone());
         }
-        self.enter_kind(no);
+        self.enter_group(no);
         self.relist_worker(no);
         self.wake(no);
     }
 
     /// Puts the worker among its equals.
-    pub(crate) fn enter_kind(&mut self, no: WorkerNo) {
-        let key = KindKey::of(self.expect_worker(no));
-        let class = self.statistics.intern(&key.class);
+    pub(crate) fn enter_group(&mut self, no: WorkerNo) {
+        let key = GroupKey::of(self.expect_worker(no));
+        let machine = self.statistics.intern(&key.machine);
         let slots = self.expect_worker(no).spec.slots as usize;
-        let (kind, new) = self.index.kinds.enter(key, class, slots);
+        let (group, new) = self.index.groups.enter(key, machine, slots);
         if new {
-            let key = &self.index.kinds.get(kind).key;
-            self.index.classes.add_kind(kind, |wanted| key.serves(wanted));
+            let key = &self.index.groups.get(group).key;
+            self.index.classes.add_group(group, |wanted| key.serves(wanted));
         }
-        self.expect_worker_mut(no).listing.kind = kind;
+        self.expect_worker_mut(no).listing.group = group;
         self.expect_ends(no);
     }
 
@@ -143,11 +143,11 @@ impl State {
     /// should wait for a slot that is not filled again.
     fn expect_ends(&mut self, no: WorkerNo) {
         let worker = self.expect_worker(no);
-        let (kind, takes_jobs) = (worker.listing.kind, worker.takes_jobs());
+        let (group, takes_jobs) = (worker.listing.group, worker.takes_jobs());
         for held in worker.held.clone() {
             let Some(attempt) = self.expect_job(held.job).attempt(held.token) else { continue };
             let end = (attempt.offered_at + attempt.predicted, held.job, held.token);
-            let ends = &mut self.index.kinds.get_mut(kind).ends;
+            let ends = &mut self.index.groups.get_mut(group).ends;
             if takes_jobs {
                 ends.insert(end);
             } else {
@@ -156,17 +156,17 @@ impl State {
         }
     }
 
-    pub(super) fn leave_kind(&mut self, no: WorkerNo) {
+    pub(super) fn leave_group(&mut self, no: WorkerNo) {
         self.unlist_worker(no);
         let worker = self.expect_worker(no);
-        let (kind, slots) = (worker.listing.kind, worker.spec.slots as usize);
+        let (group, slots) = (worker.listing.group, worker.spec.slots as usize);
         for held in worker.held.clone() {
             let Some(attempt) = self.expect_job(held.job).attempt(held.token) else { continue };
             let end = (attempt.offered_at + attempt.predicted, held.job, held.token);
-            self.index.kinds.get_mut(kind).ends.remove(&end);
+            self.index.groups.get_mut(group).ends.remove(&end);
         }
-        if self.index.kinds.leave(kind, slots) {
-            self.index.classes.remove_kind(kind);
+        if self.index.groups.leave(group, slots) {
+            self.index.classes.remove_group(group);
         }
     }
 
@@ -178,13 +178,13 @@ impl State {
             return;
         }
         let listed = std::mem::replace(&mut worker.listing.listed, wanted.clone());
-        self.index.kinds.relist(worker.listing.kind, listed, wanted);
+        self.index.groups.relist(worker.listing.group, listed, wanted);
     }
 
     fn unlist_worker(&mut self, no: WorkerNo) {
         let worker = self.expect_worker_mut(no);
-        let (listed, kind) = (worker.listing.listed.take(), worker.listing.kind);
-        self.index.kinds.relist(kind, listed, None);
+        let (listed, group) = (worker.listing.listed.take(), worker.listing.group);
+        self.index.groups.relist(group, listed, None);
     }
 
     /// Its place among those with room; none if it has none.

@@ -26,8 +26,8 @@ impl State {
         worker.used.cpu = worker.used.cpu.saturating_add(resources.cpu);
         worker.used.memory = worker.used.memory.saturating_add(resources.memory);
         worker.short += u32::from(attempt.short);
-        let kind = worker.listing.kind;
-        let ends = &mut self.index.kinds.get_mut(kind).ends;
+        let group = worker.listing.group;
+        let ends = &mut self.index.groups.get_mut(group).ends;
         ends.insert((at + attempt.predicted, no, attempt.token));
         self.relist_worker(attempt.worker);
     }
@@ -53,9 +53,9 @@ impl State {
         worker.used.memory = worker.used.memory.saturating_sub(resources.memory);
         worker.short -= u32::from(attempt.short);
         worker.busy += at.since(attempt.phase.since());
-        let kind = worker.listing.kind;
+        let group = worker.listing.group;
         let end = (attempt.offered_at + attempt.predicted, no, attempt.token);
-        self.index.kinds.get_mut(kind).ends.remove(&end);
+        self.index.groups.get_mut(group).ends.remove(&end);
         self.relist_worker(attempt.worker);
         self.wake(attempt.worker);
     }
@@ -102,7 +102,7 @@ impl State {
             0 => actual,
             _ => Micros(mean - mean / MEAN_WEIGHT + actual.0 / MEAN_WEIGHT),
         };
-        let class = self.index.kinds.get(self.expect_worker(worker).listing.kind).class;
+        let class = self.index.groups.get(self.expect_worker(worker).listing.group).machine;
         let observation = Observation { features, class, started, actual, predicted };
         if let Some(drift) = self.statistics.observe(&observation) {
             self.index.drifts.push(drift);

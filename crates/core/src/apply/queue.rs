@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::event::{Decision, RunHeader};
+use crate::index::classes::ClassNo;
 use crate::index::timers::Timer;
 use crate::life::{Counts, Moved};
 use crate::model::{
@@ -76,7 +77,10 @@ impl State {
             dependents: Vec::new(),
             locality: None,
             last: seq,
-            derived: Derived { class: 0, features: self.statistics.features(spec) },
+            derived: Derived {
+                class: ClassNo::default(),
+                features: self.statistics.features(spec),
+            },
         };
         self.jobs.insert(no, job);
         self.enter_class(no);
@@ -211,9 +215,9 @@ impl State {
     pub(crate) fn enter_class(&mut self, no: JobNo) {
         let requirements = self.requirements_of(self.expect_job(no));
         let paused = !self.paused.is_empty() && self.paused.contains(&requirements.kind);
-        let kinds = &self.index.kinds;
+        let groups = &self.index.groups;
         let class =
-            self.index.classes.enter(&requirements, paused, |wanted| kinds.matching(wanted));
+            self.index.classes.enter(&requirements, paused, |wanted| groups.matching(wanted));
         self.expect_job_mut(no).derived.class = class;
     }
 

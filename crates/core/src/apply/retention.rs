@@ -55,7 +55,7 @@ impl State {
         if worker.status != WorkerStatus::Unreachable || worker.changed_at != gone_at {
             return;
         }
-        self.leave_kind(no);
+        self.leave_group(no);
         let worker = self.workers.remove(no).expect("it was there a line ago");
         self.index.worker_ids.remove(&worker.spec.id);
     }

@@ -10,20 +10,26 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::FixedMap;
+use super::groups::GroupNo;
 use crate::model::{JobNo, Requirements, Target};
 
-/// Classes kept without jobs, in case more of their kind come.
+/// Classes kept without jobs, in case more like them come.
 const EMPTY_CLASSES_MAX: usize = 10_000;
 
 /// A job's place in the order: lower goes first.
 pub(crate) type Place = (i64, JobNo);
 
+index_number!(
+    /// A class of jobs, by its place in the list; given to another once the class is dropped.
+    ClassNo
+);
+
 #[derive(Debug)]
 pub(crate) struct Class {
     pub(crate) requirements: Arc<Requirements>,
     pub(crate) ready: BTreeSet<Place>,
-    /// Kinds of workers that could run it.
-    pub(crate) kinds: Vec<u32>,
+    /// Groups of workers that could run it.
+    pub(crate) groups: Vec<GroupNo>,
     /// Jobs that belong to it, ready or not.
     jobs: usize,
     parked: Option<Place>,
@@ -33,26 +39,31 @@ pub(crate) struct Class {
 
 #[derive(Debug, Default)]
 pub(crate) struct Classes {
-    by_requirements: FixedMap<Arc<Requirements>, u32>,
+    by_requirements: FixedMap<Arc<Requirements>, ClassNo>,
     slots: Vec<Option<Class>>,
-    free: Vec<u32>,
+    free: Vec<ClassNo>,
     empty: usize,
     /// Ready jobs of all classes.
     ready: u64,
     /// The heads of all classes that are neither parked nor paused.
-    open: BTreeSet<(Place, u32)>,
-    /// Parked classes by the kind of worker that could wake them.
-    parked_by_kind: Vec<BTreeSet<(Place, u32)>>,
-    parked_by_receiver: FixedMap<crate::model::WorkerId, BTreeSet<(Place, u32)>>,
+    open: BTreeSet<(Place, ClassNo)>,
+    /// Parked classes by the group of workers that could wake them.
+    parked_by_group: Vec<BTreeSet<(Place, ClassNo)>>,
+    parked_by_receiver: FixedMap<crate::model::WorkerId, BTreeSet<(Place, ClassNo)>>,
 }
 
 impl Classes {
-    pub(crate) fn get(&self, class: u32) -> &Class {
-        self.slots[class as usize].as_ref().expect("jobs name classes that exist")
+    pub(crate) fn get(&self, class: ClassNo) -> &Class {
+        self.slots[class.index()].as_ref().expect("jobs name classes that exist")
     }
 
-    fn get_mut(&mut self, class: u32) -> &mut Class {
-        self.slots[class as usize].as_mut().expect("jobs name classes that exist")
+    fn get_mut(&mut self, class: ClassNo) -> &mut Class {
+        self.slots[class.index()].as_mut().expect("jobs name classes that exist")
+    }
+
+    /// Also of classes that are no more.
+    fn numbers(&self) -> impl Iterator<Item = ClassNo> + use<> {
+        (0..self.slots.len()).map(ClassNo::at)
     }
 
     /// Every class, in the order of their numbers.
@@ -60,17 +71,17 @@ impl Classes {
         self.slots.iter().flatten()
     }
 
-    pub(crate) fn find(&self, requirements: &Requirements) -> Option<u32> {
+    pub(crate) fn find(&self, requirements: &Requirements) -> Option<ClassNo> {
         self.by_requirements.get(requirements).copied()
     }
 
-    /// Adds a job to its class, which is made if it is new; `matching` names the kinds for it.
+    /// Adds a job to its class, which is made if it is new; `matching` names the groups for it.
     pub(crate) fn enter(
         &mut self,
         requirements: &Arc<Requirements>,
         paused: bool,
-        matching: impl FnOnce(&Requirements) -> Vec<u32>,
-    ) -> u32 {
+        matching: impl FnOnce(&Requirements) -> Vec<GroupNo>,
+    ) -> ClassNo {
         if let Some(class) = self.find(requirements) {
             let entry = self.get_mut(class);
             entry.jobs += 1;
@@ -79,11 +90,11 @@ impl Classes {
             }
             return class;
         }
-        let kinds = matching(requirements);
+        let groups = matching(requirements);
         let class = Class {
             requirements: requirements.clone(),
             ready: BTreeSet::new(),
-            kinds,
+            groups,
             jobs: 1,
             parked: None,
             listed: None,
@@ -91,14 +102,14 @@ impl Classes {
         };
         let number = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
-            u32::try_from(self.slots.len() - 1).expect("classes are fewer than jobs_max")
+            ClassNo::at(self.slots.len() - 1)
         });
-        self.slots[number as usize] = Some(class);
+        self.slots[number.index()] = Some(class);
         self.by_requirements.insert(requirements.clone(), number);
         number
     }
 
-    pub(crate) fn leave(&mut self, class: u32) {
+    pub(crate) fn leave(&mut self, class: ClassNo) {
         let entry = self.get_mut(class);
         entry.jobs -= 1;
         if entry.jobs > 0 {
@@ -115,19 +126,19 @@ impl Classes {
             if self.slots[number].as_ref().is_some_and(|class| class.jobs == 0) {
                 let class = self.slots[number].take().expect("it was there a line ago");
                 self.by_requirements.remove(&class.requirements);
-                self.free.push(number as u32);
+                self.free.push(ClassNo::at(number));
             }
         }
         self.empty = 0;
     }
 
-    pub(crate) fn push(&mut self, class: u32, place: Place) {
+    pub(crate) fn push(&mut self, class: ClassNo, place: Place) {
         let new = self.get_mut(class).ready.insert(place);
         self.ready += u64::from(new);
         self.relist(class);
     }
 
-    pub(crate) fn remove(&mut self, class: u32, place: Place) {
+    pub(crate) fn remove(&mut self, class: ClassNo, place: Place) {
         let known = self.get_mut(class).ready.remove(&place);
         self.ready -= u64::from(known);
         self.relist(class);
@@ -138,19 +149,19 @@ impl Classes {
     }
 
     /// The first open class, and the job at its head.
-    pub(crate) fn first_open(&self) -> Option<(Place, u32)> {
+    pub(crate) fn first_open(&self) -> Option<(Place, ClassNo)> {
         self.open.first().copied()
     }
 
     /// The first open class whose head comes after `place`.
-    pub(crate) fn open_behind(&self, place: Place) -> Option<(Place, u32)> {
-        let behind = (Bound::Excluded((place, u32::MAX)), Bound::Unbounded);
+    pub(crate) fn open_behind(&self, place: Place) -> Option<(Place, ClassNo)> {
+        let behind = (Bound::Excluded((place, ClassNo::at(u32::MAX as usize))), Bound::Unbounded);
         self.open.range(behind).next().copied()
     }
 
     pub(crate) fn set_paused(&mut self, kind: &crate::model::Name, paused: bool) {
-        for number in 0..self.slots.len() as u32 {
-            let Some(class) = self.slots[number as usize].as_mut() else { continue };
+        for number in self.numbers() {
+            let Some(class) = self.slots[number.index()].as_mut() else { continue };
             if class.requirements.kind == *kind {
                 class.paused = paused;
                 self.relist(number);
@@ -159,75 +170,75 @@ impl Classes {
     }
 
     /// No worker can take the head of this class now.
-    pub(crate) fn park(&mut self, class: u32) {
+    pub(crate) fn park(&mut self, class: ClassNo) {
         let entry = self.get_mut(class);
         entry.parked = entry.ready.first().copied();
         if let Some(place) = entry.parked {
-            self.put_aside(class, place);
+            self.list_parked(class, place);
         }
         self.relist(class);
     }
 
-    pub(crate) fn unpark(&mut self, class: u32) {
+    pub(crate) fn unpark(&mut self, class: ClassNo) {
         if let Some(place) = self.get_mut(class).parked.take() {
-            self.take_back(class, place);
+            self.unlist_parked(class, place);
             self.relist(class);
         }
     }
 
     pub(crate) fn unpark_all(&mut self) {
-        for number in 0..self.slots.len() as u32 {
-            if self.slots[number as usize].is_some() {
+        for number in self.numbers() {
+            if self.slots[number.index()].is_some() {
                 self.unpark(number);
             }
         }
     }
 
-    /// Parked classes that a worker of this kind and id could serve, in order of their heads.
+    /// Parked classes that a worker of this group and id could serve, in order of their heads.
     pub(crate) fn parked_for<'a>(
         &'a self,
-        kind: u32,
+        group: GroupNo,
         id: &crate::model::WorkerId,
-    ) -> impl Iterator<Item = u32> + 'a {
-        let by_kind = self.parked_by_kind.get(kind as usize).into_iter().flatten();
+    ) -> impl Iterator<Item = ClassNo> + 'a {
+        let by_group = self.parked_by_group.get(group.index()).into_iter().flatten();
         let by_receiver = self.parked_by_receiver.get(id).into_iter().flatten();
-        MergedPlaces { left: by_kind.peekable(), right: by_receiver.peekable() }
+        MergedPlaces { left: by_group.peekable(), right: by_receiver.peekable() }
     }
 
-    /// A kind of worker has appeared: which classes can use it?
-    pub(crate) fn add_kind(&mut self, kind: u32, serves: impl Fn(&Requirements) -> bool) {
-        for number in 0..self.slots.len() as u32 {
-            let Some(class) = self.slots[number as usize].as_ref() else { continue };
-            if class.kinds.contains(&kind) || !serves(&class.requirements) {
+    /// A group of workers has appeared: which classes can use it?
+    pub(crate) fn add_group(&mut self, group: GroupNo, serves: impl Fn(&Requirements) -> bool) {
+        for number in self.numbers() {
+            let Some(class) = self.slots[number.index()].as_ref() else { continue };
+            if class.groups.contains(&group) || !serves(&class.requirements) {
                 continue;
             }
             self.unpark(number);
-            self.get_mut(number).kinds.push(kind);
-            self.get_mut(number).kinds.sort_unstable();
+            self.get_mut(number).groups.push(group);
+            self.get_mut(number).groups.sort_unstable();
         }
     }
 
-    pub(crate) fn remove_kind(&mut self, kind: u32) {
-        for number in 0..self.slots.len() as u32 {
-            let Some(class) = self.slots[number as usize].as_ref() else { continue };
-            if class.kinds.contains(&kind) {
+    pub(crate) fn remove_group(&mut self, group: GroupNo) {
+        for number in self.numbers() {
+            let Some(class) = self.slots[number.index()].as_ref() else { continue };
+            if class.groups.contains(&group) {
                 self.unpark(number);
-                self.get_mut(number).kinds.retain(|other| *other != kind);
+                self.get_mut(number).groups.retain(|other| *other != group);
             }
         }
     }
 
     /// Keeps the lists in step with the head of a class.
-    fn relist(&mut self, number: u32) {
+    fn relist(&mut self, number: ClassNo) {
         let class = self.get_mut(number);
         let head = class.ready.first().copied();
         if let Some(parked) = class.parked
             && Some(parked) != head
         {
             class.parked = head;
-            self.take_back(number, parked);
+            self.unlist_parked(number, parked);
             if let Some(place) = head {
-                self.put_aside(number, place);
+                self.list_parked(number, place);
             }
         }
         let class = self.get_mut(number);
@@ -244,23 +255,23 @@ impl Classes {
         }
     }
 
-    fn put_aside(&mut self, number: u32, place: Place) {
-        let class = self.slots[number as usize].as_ref().expect("jobs name classes that exist");
+    fn list_parked(&mut self, number: ClassNo, place: Place) {
+        let class = self.slots[number.index()].as_ref().expect("jobs name classes that exist");
         if let Target::Receiver(id) = &class.requirements.target {
             self.parked_by_receiver.entry(id.clone()).or_default().insert((place, number));
             return;
         }
-        for kind in &class.kinds {
-            let kind = *kind as usize;
-            if self.parked_by_kind.len() <= kind {
-                self.parked_by_kind.resize_with(kind + 1, BTreeSet::new);
+        for group in &class.groups {
+            let group = group.index();
+            if self.parked_by_group.len() <= group {
+                self.parked_by_group.resize_with(group + 1, BTreeSet::new);
             }
-            self.parked_by_kind[kind].insert((place, number));
+            self.parked_by_group[group].insert((place, number));
         }
     }
 
-    fn take_back(&mut self, number: u32, place: Place) {
-        let class = self.slots[number as usize].as_ref().expect("jobs name classes that exist");
+    fn unlist_parked(&mut self, number: ClassNo, place: Place) {
+        let class = self.slots[number.index()].as_ref().expect("jobs name classes that exist");
         if let Target::Receiver(id) = &class.requirements.target {
             if let Some(set) = self.parked_by_receiver.get_mut(id) {
                 set.remove(&(place, number));
@@ -270,8 +281,8 @@ impl Classes {
             }
             return;
         }
-        for kind in &class.kinds {
-            if let Some(set) = self.parked_by_kind.get_mut(*kind as usize) {
+        for group in &class.groups {
+            if let Some(set) = self.parked_by_group.get_mut(group.index()) {
                 set.remove(&(place, number));
             }
         }
@@ -286,12 +297,12 @@ struct MergedPlaces<L: Iterator, R: Iterator> {
 
 impl<'a, L, R> Iterator for MergedPlaces<L, R>
 where
-    L: Iterator<Item = &'a (Place, u32)>,
-    R: Iterator<Item = &'a (Place, u32)>,
+    L: Iterator<Item = &'a (Place, ClassNo)>,
+    R: Iterator<Item = &'a (Place, ClassNo)>,
 {
-    type Item = u32;
+    type Item = ClassNo;
 
-    fn next(&mut self) -> Option<u32> {
+    fn next(&mut self) -> Option<ClassNo> {
         let left_first = match (self.left.peek(), self.right.peek()) {
             (Some(left), Some(right)) => left <= right,
             (Some(_), None) => true,

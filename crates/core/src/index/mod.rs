@@ -1,7 +1,26 @@
 //! What makes decisions cheap: derived from the facts of the state, never stored.
 
+/// A place in a list, as a type of its own.
+macro_rules! index_number {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub(crate) struct $name(u32);
+
+        impl $name {
+            pub(crate) fn at(index: usize) -> $name {
+                $name(u32::try_from(index).expect("lists are bounded by the jobs and workers"))
+            }
+
+            pub(crate) fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    };
+}
+
 pub(crate) mod classes;
-pub(crate) mod kinds;
+pub(crate) mod groups;
 mod rebuild;
 pub(crate) mod timers;
 
@@ -20,7 +39,7 @@ pub(crate) struct Index {
     pub(crate) worker_ids: FixedMap<Name, WorkerNo>,
     pub(crate) keys: FixedMap<Name, JobNo>,
     pub(crate) classes: classes::Classes,
-    pub(crate) kinds: kinds::Kinds,
+    pub(crate) groups: groups::Groups,
     pub(crate) timers: timers::Timers,
     /// Workers that gained capacity since jobs were last placed.
     pub(crate) wakes: Vec<WorkerNo>,

@@ -17,7 +17,7 @@ impl State {
         for no in workers {
             let id = self.expect_worker(no).spec.id.clone();
             self.index.worker_ids.insert(id, no);
-            self.enter_kind(no);
+            self.enter_group(no);
             self.relist_worker(no);
         }
         let jobs: Vec<JobNo> = self.jobs.keys().collect();

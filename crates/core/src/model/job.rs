@@ -214,6 +214,9 @@ pub struct JobSpec {
     pub trace_parent: Option<Box<TraceParent>>,
 }
 
+// A million jobs wait: a byte more of each is a megabyte.
+const _: () = assert!(size_of::<JobSpec>() <= 256);
+
 impl JobSpec {
     pub fn kind(&self) -> &Name {
         &self.requirements.kind

@@ -6,16 +6,17 @@ use super::availability::{decayed, load_permille};
 use super::predictor::{Prediction, Predictor, PredictorError};
 use super::score::{priority_term, terms, weighted};
 use crate::event::{Score, Terms};
+use crate::index::groups::GroupNo;
 use crate::model::{JobNo, Micros, Priority, Target, Timestamp, WorkerNo};
 use crate::state::{Job, State, Worker};
 
-/// How many of each kind are looked at: the others of the kind are no better.
+/// How many of each group are looked at: the others of it are no better.
 const PER_KIND: usize = 4;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Candidate {
     pub(crate) worker: WorkerNo,
-    pub(crate) kind: u32,
+    pub(crate) group: GroupNo,
     pub(crate) prefetch: bool,
     pub(crate) wait: Micros,
     /// Model loading included.
@@ -35,10 +36,10 @@ impl Candidate {
     }
 }
 
-/// What a kind of worker is expected to need for the job.
+/// What a worker of a group is expected to need for the job.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outlook {
-    pub(crate) kind: u32,
+    pub(crate) group: GroupNo,
     pub(crate) duration: Micros,
     confidence_percent: u8,
     samples: u32,
@@ -76,10 +77,10 @@ impl State {
         let class = self.index.classes.get(wanted.job.derived.class);
         if let Target::Receiver(id) = &class.requirements.target {
             self.receiver_candidate(wanted, id, &mut found)?;
-        } else if class.kinds.iter().any(|kind| self.has_room(wanted, *kind)) {
+        } else if class.groups.iter().any(|group| self.has_room(wanted, *group)) {
             // Only now: a job that nobody has room for must not trouble the predictor.
-            for kind in &class.kinds {
-                self.candidates_of_kind(wanted, *kind, &mut found)?;
+            for group in &class.groups {
+                self.candidates_of_group(wanted, *group, &mut found)?;
             }
         }
         Ok(found)
@@ -108,7 +109,7 @@ impl State {
         let requirements = &self.index.classes.get(wanted.job.derived.class).requirements;
         if worker.listing.listed.is_none()
             || wanted.except == Some(no)
-            || !self.index.kinds.get(worker.listing.kind).key.serves(requirements)
+            || !self.index.groups.get(worker.listing.group).key.serves(requirements)
         {
             return Ok(());
         }
@@ -116,29 +117,29 @@ impl State {
             found.unfit += 1;
             return Ok(());
         }
-        let outlook = self.outlook(wanted, worker.listing.kind)?;
+        let outlook = self.outlook(wanted, worker.listing.group)?;
         found.list.push(self.candidate(wanted, no, worker, outlook));
         Ok(())
     }
 
-    fn has_room(&self, wanted: &Wanted<'_>, kind: u32) -> bool {
+    fn has_room(&self, wanted: &Wanted<'_>, group: GroupNo) -> bool {
         let resources = wanted.job.spec.requirements.resources;
-        self.index.kinds.get(kind).free.iter().any(|key| {
+        self.index.groups.get(group).free.iter().any(|key| {
             wanted.except != Some(key.worker) && self.expect_worker(key.worker).fits(resources)
         })
     }
 
-    fn candidates_of_kind(
+    fn candidates_of_group(
         &self,
         wanted: &Wanted<'_>,
-        kind: u32,
+        group: GroupNo,
         found: &mut Candidates,
     ) -> Result<(), PredictorError> {
-        let entry = self.index.kinds.get(kind);
+        let entry = self.index.groups.get(group);
         if entry.free.is_empty() && entry.ends.is_empty() {
             return Ok(());
         }
-        let outlook = self.outlook(wanted, kind)?;
+        let outlook = self.outlook(wanted, group)?;
         found.outlooks.push(outlook);
         let resources = wanted.job.spec.requirements.resources;
         let mut taken = 0;
@@ -176,7 +177,7 @@ impl State {
         }
         Candidate {
             worker: no,
-            kind: outlook.kind,
+            group: outlook.group,
             prefetch,
             wait,
             duration: outlook.duration,
@@ -193,14 +194,14 @@ impl State {
     pub(crate) fn outlook(
         &self,
         wanted: &Wanted<'_>,
-        kind: u32,
+        group: GroupNo,
     ) -> Result<Outlook, PredictorError> {
-        let entry = self.index.kinds.get(kind);
+        let entry = self.index.groups.get(group);
         let prediction = match wanted.predictor {
             Some(predictor) => predictor.predict(
                 &self.statistics,
                 &wanted.job.derived.features,
-                Some(entry.class),
+                Some(entry.machine),
             )?,
             None => Prediction {
                 estimate: self.config.duration_default,
@@ -217,7 +218,7 @@ impl State {
             _ => Micros::ZERO,
         };
         Ok(Outlook {
-            kind,
+            group,
             duration: prediction.estimate + loading,
             confidence_percent: prediction.confidence_percent,
             samples: prediction.samples,

@@ -9,6 +9,7 @@ use super::candidates::{Candidate, Candidates, Wanted};
 use super::predictor::PredictorError;
 use super::score::priority_term;
 use crate::event::{Basis, Decision, Loser, Reason, Shadow};
+use crate::index::groups::GroupNo;
 use crate::model::limits::LOSERS_MAX;
 use crate::model::{Strategy, Timestamp, WorkerNo};
 use crate::state::State;
@@ -16,9 +17,9 @@ use crate::state::State;
 pub(crate) enum Choice {
     /// No worker that could run it has room.
     Nobody,
-    /// A busy worker of this kind is expected to finish it sooner than any free one.
+    /// A busy worker of this group is expected to finish it sooner than any free one.
     Hold {
-        kind: u32,
+        group: GroupNo,
         until: Timestamp,
     },
     Worker {
@@ -27,24 +28,24 @@ pub(crate) enum Choice {
     },
 }
 
-/// Jobs passed over so far, by the kind of worker that they wait for.
+/// Jobs passed over so far, by the group of workers that they wait for.
 #[derive(Debug, Default)]
 pub(crate) struct Reserved {
-    kinds: SmallVec<[(u32, usize); 4]>,
+    groups: SmallVec<[(GroupNo, usize); 4]>,
     pub(crate) count: usize,
 }
 
 impl Reserved {
-    pub(crate) fn add(&mut self, kind: u32) {
+    pub(crate) fn add(&mut self, group: GroupNo) {
         self.count += 1;
-        match self.kinds.iter_mut().find(|(other, _)| *other == kind) {
+        match self.groups.iter_mut().find(|(other, _)| *other == group) {
             Some((_, count)) => *count += 1,
-            None => self.kinds.push((kind, 1)),
+            None => self.groups.push((group, 1)),
         }
     }
 
-    fn of(&self, kind: u32) -> usize {
-        self.kinds.iter().find(|(other, _)| *other == kind).map_or(0, |(_, count)| *count)
+    fn of(&self, group: GroupNo) -> usize {
+        self.groups.iter().find(|(other, _)| *other == group).map_or(0, |(_, count)| *count)
     }
 }
 
@@ -69,9 +70,9 @@ impl State {
         if predicts
             && wanted.job.run.is_some()
             && wanted.except.is_none()
-            && let Some((kind, until)) = self.worth_waiting_for(wanted, &found, reserved)
+            && let Some((group, until)) = self.worth_waiting_for(wanted, &found, reserved)
         {
-            return Ok(Choice::Hold { kind, until });
+            return Ok(Choice::Hold { group, until });
         }
         let (mut chosen, reason) = self.pick(strategy, wanted, &found)?;
         // Those who take turns are not among the candidates that were scored.
@@ -210,7 +211,7 @@ impl State {
                 }
             }
         }
-        // Only a receiver is in no kind's list: it is the one candidate there is.
+        // Only a receiver is in no group's list: it is the one candidate there is.
         Ok(found.list[0])
     }
 
@@ -223,7 +224,7 @@ impl State {
     ) -> Option<WorkerNo> {
         let resources = wanted.job.spec.requirements.resources;
         let firsts = found.outlooks.iter().filter_map(|outlook| {
-            self.index.kinds.get(outlook.kind).turn.range(range).copied().find(|no| {
+            self.index.groups.get(outlook.group).turn.range(range).copied().find(|no| {
                 let worker = self.expect_worker(*no);
                 wanted.except != Some(*no)
                     && worker.listing.listed.as_ref().is_some_and(|key| key.prefetch == prefetch)
@@ -243,22 +244,22 @@ impl State {
         let class = self.index.classes.get(wanted.job.derived.class);
         if worker.listing.listed.is_none()
             || wanted.except == Some(no)
-            || !class.kinds.contains(&worker.listing.kind)
+            || !class.groups.contains(&worker.listing.group)
             || !worker.fits(class.requirements.resources)
         {
             return Ok(None);
         }
-        let outlook = self.outlook(wanted, worker.listing.kind)?;
+        let outlook = self.outlook(wanted, worker.listing.group)?;
         Ok(Some(self.candidate(wanted, no, worker, outlook)))
     }
 
-    /// A kind of worker whose next free slot would finish the job sooner than any free worker.
+    /// A group of workers whose next free slot would finish the job sooner than any free worker.
     fn worth_waiting_for(
         &self,
         wanted: &Wanted<'_>,
         found: &Candidates,
         reserved: &Reserved,
-    ) -> Option<(u32, Timestamp)> {
+    ) -> Option<(GroupNo, Timestamp)> {
         if self.config.hold_max == 0 || found.outlooks.len() < 2 {
             return None;
         }
@@ -267,16 +268,16 @@ impl State {
             if outlook.duration >= best.duration {
                 return None;
             }
-            let kind = self.index.kinds.get(outlook.kind);
-            let (wait, _, _) = kind.coming_free(wanted.now, reserved.of(outlook.kind))?;
+            let group = self.index.groups.get(outlook.group);
+            let (wait, _, _) = group.coming_free(wanted.now, reserved.of(outlook.group))?;
             let finish = (wait + outlook.duration).0;
             let with_margin = finish + finish / 100 * u64::from(self.config.hold_margin_percent);
-            (with_margin < best.finish().0).then_some((finish, &kind.key, outlook.kind, wait))
+            (with_margin < best.finish().0).then_some((finish, &group.key, outlook.group, wait))
         });
-        // By key, not by number: numbers are given in the order in which kinds were met, which
+        // By key, not by number: numbers are given in the order in which groups were met, which
         // is another one after a restart.
-        let (_, _, kind, wait) = worth.min()?;
-        Some((kind, wanted.now + wait))
+        let (_, _, group, wait) = worth.min()?;
+        Some((group, wanted.now + wait))
     }
 
     fn shadow_choice(

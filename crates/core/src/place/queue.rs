@@ -11,7 +11,7 @@ use super::candidates::Wanted;
 use super::choose::{Choice, Reserved};
 use super::predictor::Predictor;
 use crate::event::Decision;
-use crate::index::classes::Place;
+use crate::index::classes::{ClassNo, Place};
 use crate::model::{JobNo, Timestamp, WorkerNo};
 use crate::state::State;
 
@@ -39,7 +39,7 @@ impl State {
     ) -> Next {
         self.index.look_again_at = None;
         loop {
-            if !self.index.kinds.have_room() {
+            if !self.index.groups.have_room() {
                 self.index.wakes.clear();
                 self.index.dirty = false;
                 return Next::Nothing;
@@ -65,14 +65,14 @@ impl State {
                 return false;
             }
             let classes = &self.index.classes;
-            let kind = &self.index.kinds.get(worker.listing.kind).key;
-            let fits = |class: &u32| {
+            let group = &self.index.groups.get(worker.listing.group).key;
+            let fits = |class: &ClassNo| {
                 let class = classes.get(*class);
                 !class.paused
                     && worker.fits(class.requirements.resources)
-                    && kind.serves(&class.requirements)
+                    && group.serves(&class.requirements)
             };
-            let Some(class) = classes.parked_for(worker.listing.kind, worker.id()).find(fits)
+            let Some(class) = classes.parked_for(worker.listing.group, worker.id()).find(fits)
             else {
                 return false;
             };
@@ -106,8 +106,8 @@ impl State {
                     return Next::Assign { job: no, worker, decision };
                 }
                 Ok(Choice::Nobody) => self.index.classes.park(class),
-                Ok(Choice::Hold { kind, until }) => {
-                    reserved.add(kind);
+                Ok(Choice::Hold { group, until }) => {
+                    reserved.add(group);
                     passed.add(place, class);
                     // The room that it leaves is the next one's, in order: nobody parked may be
                     // passed by.
@@ -127,7 +127,7 @@ impl State {
     }
 
     /// The next job in order behind those that were passed over.
-    fn next_ready(&self, passed: &Passed) -> Option<(Place, u32)> {
+    fn next_ready(&self, passed: &Passed) -> Option<(Place, ClassNo)> {
         let Some(last) = passed.last else { return self.index.classes.first_open() };
         let behind = (Bound::Excluded(last), Bound::Unbounded);
         let seen = passed.classes.iter().filter_map(|class| {
@@ -143,11 +143,11 @@ impl State {
 #[derive(Debug, Default)]
 struct Passed {
     last: Option<Place>,
-    classes: SmallVec<[u32; 8]>,
+    classes: SmallVec<[ClassNo; 8]>,
 }
 
 impl Passed {
-    fn add(&mut self, place: Place, class: u32) {
+    fn add(&mut self, place: Place, class: ClassNo) {
         self.last = Some(place);
         if !self.classes.contains(&class) {
             self.classes.push(class);

@@ -1,15 +1,16 @@
 //! Leaving the last fast slots to short jobs.
 //!
 //! A job on a machine of half the speed takes twice as long, whatever its length, but a long job
-//! keeps many short ones from a fast slot meanwhile. So when a faster kind of worker is nearly
+//! keeps many short ones from a fast slot meanwhile. So when a faster group of workers is nearly
 //! full, jobs above the average length go to a slower one that has room. The very longest do not:
 //! they are the tail that everybody waits for.
 
 use super::candidates::{Candidate, Candidates};
+use crate::index::groups::GroupNo;
 use crate::model::Micros;
 use crate::state::{Job, State};
 
-/// The share of a kind's slots that is kept for short jobs.
+/// The share of a group's slots that is kept for short jobs.
 const SPARE_PERCENT: usize = 20;
 /// Lengths that give way, in percent of the mean.
 const LONG_PERCENT: u64 = 100;
@@ -28,7 +29,7 @@ impl State {
         let gives_way = |c: &Candidate| {
             self.is_long(c.duration)
                 && percent(c.duration, SLOWER_PERCENT) <= slowest.0
-                && self.is_nearly_full(c.kind)
+                && self.is_nearly_full(c.group)
         };
         let before = found.list.len();
         found.list.retain(|candidate| !gives_way(candidate));
@@ -40,9 +41,9 @@ impl State {
         duration.0 > percent(mean, LONG_PERCENT) && duration.0 < percent(mean, LONGEST_PERCENT)
     }
 
-    fn is_nearly_full(&self, kind: u32) -> bool {
-        let kind = self.index.kinds.get(kind);
-        kind.slots.saturating_sub(kind.ends.len()) * 100 <= kind.slots * SPARE_PERCENT
+    fn is_nearly_full(&self, group: GroupNo) -> bool {
+        let group = self.index.groups.get(group);
+        group.slots.saturating_sub(group.ends.len()) * 100 <= group.slots * SPARE_PERCENT
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::index::classes::Class;
-use crate::index::kinds::expected_wait;
+use crate::index::groups::{GroupNo, expected_wait};
 use crate::model::{JobNo, Micros, Target, Timestamp};
 use crate::state::{Job, JobState, State, Worker};
 
@@ -24,11 +24,14 @@ impl State {
         let own = self.index.classes.get(job.derived.class);
         let before = ..(job.rank, no);
         let ahead_in_class = own.ready.range(before).take(AHEAD_MAX).count();
-        let kinds: BTreeSet<u32> = suitable.iter().map(|worker| worker.listing.kind).collect();
+        let groups: BTreeSet<GroupNo> =
+            suitable.iter().map(|worker| worker.listing.group).collect();
         let competes = |class: &&Class| match &class.requirements.target {
             _ if class.paused => false,
             Target::Receiver(id) => suitable.iter().any(|worker| worker.id() == id),
-            Target::Any | Target::Role(_) => class.kinds.iter().any(|kind| kinds.contains(kind)),
+            Target::Any | Target::Role(_) => {
+                class.groups.iter().any(|group| groups.contains(group))
+            }
         };
         let rivals = self.index.classes.iter().filter(competes);
         let ahead = rivals.flat_map(|class| class.ready.range(before)).take(AHEAD_MAX).count();

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{AHEAD_MAX, Because, Placement, Short, Why};
 use crate::event::DeadReason;
-use crate::index::kinds::Lack;
+use crate::index::groups::Lack;
 use crate::model::{Micros, WorkerId};
 use crate::state::JobState;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::Because;
-use crate::index::kinds::{KindKey, Lack};
+use crate::index::groups::{GroupKey, GroupNo, Lack};
 use crate::model::{Name, Requirements, Target, Timestamp, WorkerId, WorkerStatus};
 use crate::state::{Job, State, Worker};
 
@@ -67,8 +67,8 @@ impl State {
     pub(super) fn survey(&self, job: &Job) -> Survey<'_> {
         let wanted = &self.index.classes.get(job.derived.class).requirements;
         let mut survey = Survey::default();
-        // Workers of one kind lack the same, and there may be many of them.
-        let mut lacks: BTreeMap<u32, Option<Nearness>> = BTreeMap::new();
+        // Workers of one group lack the same, and there may be many of them.
+        let mut lacks: BTreeMap<GroupNo, Option<Nearness>> = BTreeMap::new();
         for (_, worker) in self.workers() {
             let reachable = worker.status != WorkerStatus::Unreachable;
             survey.fleet.present += usize::from(reachable);
@@ -77,8 +77,8 @@ impl State {
             {
                 continue;
             }
-            let key = &self.index.kinds.get(worker.listing.kind).key;
-            let lack = lacks.entry(worker.listing.kind).or_insert_with(|| nearness(key, wanted));
+            let key = &self.index.groups.get(worker.listing.group).key;
+            let lack = lacks.entry(worker.listing.group).or_insert_with(|| nearness(key, wanted));
             match lack {
                 Some(nearness) if reachable => {
                     survey.unable += 1;
@@ -126,7 +126,7 @@ impl State {
             Some((_, worker)) => Because::Impossible {
                 workers: survey.unable,
                 nearest: worker.id().clone(),
-                lacks: self.index.kinds.get(worker.listing.kind).key.lacking(wanted).collect(),
+                lacks: self.index.groups.get(worker.listing.group).key.lacking(wanted).collect(),
             },
             None => Because::NoWorkers,
         }
@@ -165,8 +165,8 @@ impl<'a> Survey<'a> {
     }
 }
 
-/// None if a worker of this kind lacks nothing.
-fn nearness(key: &KindKey, wanted: &Requirements) -> Option<Nearness> {
+/// None if a worker of this group lacks nothing.
+fn nearness(key: &GroupKey, wanted: &Requirements) -> Option<Nearness> {
     Some(match key.lacks(wanted)? {
         Lack::Role(_) => (1, 0),
         Lack::Capability(_) => {

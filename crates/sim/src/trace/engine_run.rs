@@ -145,7 +145,7 @@ impl<'a> EngineRun<'a> {
                 Some(Happening::Awake { machine, token }) => {
                     if let Some(held) = progress.quiet.remove(&token) {
                         self.take_up(&mut progress, machine, held)?;
-                        self.work_off(&mut progress)?;
+                        self.carry_out_effects(&mut progress)?;
                     }
                 }
                 Some(Happening::End { machine, token }) => {
@@ -174,7 +174,7 @@ impl<'a> EngineRun<'a> {
         if let Some(deadline) = deadline.filter(|&deadline| deadline < at) {
             self.now = deadline;
             self.command(Command::Tick, &"a tick")?;
-            self.work_off(progress)?;
+            self.carry_out_effects(progress)?;
             return Ok(None);
         }
         progress.agenda.pop();
@@ -196,7 +196,7 @@ impl<'a> EngineRun<'a> {
         for (offset, job) in jobs.into_iter().enumerate() {
             progress.positions.insert(job, first + offset);
         }
-        self.work_off(progress)
+        self.carry_out_effects(progress)
     }
 
     /// Whether a job was completed: its attempt may have been revoked meanwhile.
@@ -213,7 +213,7 @@ impl<'a> EngineRun<'a> {
         self.start_queued(progress, machine);
         let report = Report::Complete { result: Default::default() };
         self.report(machine, held.attempt, report)?;
-        self.work_off(progress)?;
+        self.carry_out_effects(progress)?;
         Ok(true)
     }
 
@@ -224,11 +224,11 @@ impl<'a> EngineRun<'a> {
             self.command(Command::Heartbeat { worker, beat }, &self.ids[machine].clone())?;
         }
         progress.agenda.push(Reverse((self.now + self.beat_every, Happening::Beat)));
-        self.work_off(progress)
+        self.carry_out_effects(progress)
     }
 
     /// Does what the engine has asked for, and what it asks for in answer.
-    fn work_off(&mut self, progress: &mut Progress<'_, '_>) -> Result<(), EngineRunError> {
+    fn carry_out_effects(&mut self, progress: &mut Progress<'_, '_>) -> Result<(), EngineRunError> {
         while let Some(effect) = self.effects.pop_front() {
             match effect {
                 Effect::Offer { worker, offer } => {

@@ -27,7 +27,7 @@ impl State {
         let more = kinds.len() > max;
         kinds.truncate(max);
         let classes: BTreeMap<&Name, u32> =
-            self.index.kinds.iter().map(|kind| (&kind.key.class, kind.class)).collect();
+            self.index.groups.iter().map(|group| (&group.key.machine, group.machine)).collect();
         let predictor = predictor(self.config.predictor);
         let known = kinds.into_iter().filter_map(|kind| {
             let features = Features { kind, ..Features::default() };

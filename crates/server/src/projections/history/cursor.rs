@@ -58,7 +58,7 @@ impl Cursor {
         let last = last.min(durable).min(Seq(self.next.0.saturating_add(max) - 1));
         let records = self.records.make_contiguous();
         let names = &self.history.names;
-        let seen = names.put_to(records, self.next, last, &self.registry).await?;
+        let seen = names.attach_names(records, self.next, last, &self.registry).await?;
         self.next = self.next.max(last.next());
         self.drop_read();
         Ok(seen)

@@ -52,7 +52,7 @@ impl Missing {
 impl Names {
     /// The events from the first position to the last, with their names, as far as anybody knows
     /// them.
-    pub(super) async fn put_to(
+    pub(super) async fn attach_names(
         &self,
         records: &[Arc<Record>],
         first: Seq,

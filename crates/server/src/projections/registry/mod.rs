@@ -105,7 +105,7 @@ pub(crate) fn start(
         wanted: Seq(0),
     };
     let thread = std::thread::Builder::new().name("registry".to_owned()).spawn(move || {
-        crate::priority::give_way();
+        crate::priority::lower_priority();
         projector.catch_up_at_start();
         projector.run();
     })?;

@@ -87,7 +87,7 @@ impl<T> Buffer<T> {
         self.lock().closed
     }
 
-    fn is_ripe(&self) -> bool {
+    fn has_batch(&self) -> bool {
         let waiting = self.lock();
         waiting.closed || self.is_much(&waiting)
     }
@@ -97,11 +97,11 @@ impl<T> Buffer<T> {
     }
 
     /// Returns when the time is up, sooner if there is enough to do, or when it is over.
-    pub(crate) async fn ripen(&self, within: Duration) {
+    pub(crate) async fn wait_for_batch(&self, within: Duration) {
         let enough = async {
             loop {
                 let changed = self.changed.notified();
-                if self.is_ripe() {
+                if self.has_batch() {
                     return;
                 }
                 changed.await;

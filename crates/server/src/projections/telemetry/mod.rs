@@ -91,7 +91,7 @@ pub(crate) fn start(
         reached: reached.clone(),
     };
     let thread = std::thread::Builder::new().name("telemetry".to_owned()).spawn(move || {
-        crate::priority::stand_back();
+        crate::priority::set_lowest_priority();
         onlooker.run();
     })?;
     let clickhouse = clickhouse.map(clickhouse::Prepared::start).transpose()?;

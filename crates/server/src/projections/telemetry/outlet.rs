@@ -62,7 +62,7 @@ impl<T: Send + 'static> Sending<T> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let filled = buffer.clone();
         let thread = std::thread::Builder::new().name(O::NAME.to_owned()).spawn(move || {
-            crate::priority::stand_back();
+            crate::priority::set_lowest_priority();
             runtime.block_on(run(outlet, &filled, interval));
         })?;
         Ok(Sending { buffer, thread, name: O::NAME })
@@ -81,7 +81,7 @@ async fn run<O: Outlet>(mut outlet: O, buffer: &Buffer<O::Item>, interval: Durat
     let mut backoff = Backoff::new(PAUSE_MIN, PAUSE_MAX);
     let mut tried = false;
     loop {
-        buffer.ripen(interval).await;
+        buffer.wait_for_batch(interval).await;
         let closed = buffer.is_closed();
         let batch = buffer.take(O::BATCH_MAX);
         if batch.is_empty() && (tried || closed) {

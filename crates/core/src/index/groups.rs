@@ -1,7 +1,7 @@
-//! Workers, grouped by what they can do.
+//! Workers in groups of equals: those that can do the same.
 //!
-//! Workers of one kind are equal but for their load, so the best of a kind is the first of an
-//! ordered set, and a decision costs as much as there are kinds, not workers.
+//! Workers of one group are equal but for their load, so the best of a group is the first of an
+//! ordered set, and a decision costs as much as there are groups, not workers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Excluded, Included, Unbounded};
@@ -13,8 +13,8 @@ use crate::state::Worker;
 
 /// What makes two workers equal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct KindKey {
-    pub(crate) class: Name,
+pub(crate) struct GroupKey {
+    pub(crate) machine: Name,
     pub(crate) roles: Box<[Name]>,
     pub(crate) capabilities: Box<[Name]>,
     pub(crate) models: Vec<Name>,
@@ -33,11 +33,16 @@ pub(crate) struct FreeKey {
     pub(crate) worker: WorkerNo,
 }
 
+index_number!(
+    /// A group of workers, by its place in the list; given to another once the group is empty.
+    GroupNo
+);
+
 #[derive(Debug)]
-pub(crate) struct Kind {
-    pub(crate) key: KindKey,
-    /// The number that predictions know its class by.
-    pub(crate) class: u32,
+pub(crate) struct Group {
+    pub(crate) key: GroupKey,
+    /// The number that predictions know its machines by.
+    pub(crate) machine: u32,
     pub(crate) workers: usize,
     /// Slots of all its workers.
     pub(crate) slots: usize,
@@ -50,23 +55,23 @@ pub(crate) struct Kind {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Kinds {
-    by_key: BTreeMap<KindKey, u32>,
-    slots: Vec<Option<Kind>>,
-    free: Vec<u32>,
-    /// Workers with room, of all kinds.
+pub(crate) struct Groups {
+    by_key: BTreeMap<GroupKey, GroupNo>,
+    slots: Vec<Option<Group>>,
+    free: Vec<GroupNo>,
+    /// Workers with room, of all groups.
     with_room: usize,
 }
 
-impl Kinds {
+impl Groups {
     /// False if every worker is full: then no job needs to be looked at.
     pub(crate) fn have_room(&self) -> bool {
         self.with_room > 0
     }
 
     /// Moves a worker among those with room; each key is where it was or is to be listed.
-    pub(crate) fn relist(&mut self, kind: u32, was: Option<FreeKey>, is: Option<FreeKey>) {
-        let entry = self.slots[kind as usize].as_mut().expect("workers name kinds that exist");
+    pub(crate) fn relist(&mut self, group: GroupNo, was: Option<FreeKey>, is: Option<FreeKey>) {
+        let entry = self.slots[group.index()].as_mut().expect("workers name groups that exist");
         match (&was, &is) {
             (None, Some(key)) => {
                 entry.turn.insert(key.worker);
@@ -86,34 +91,34 @@ impl Kinds {
         }
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Kind> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Group> {
         self.slots.iter().flatten()
     }
 
-    pub(crate) fn get(&self, kind: u32) -> &Kind {
-        self.slots[kind as usize].as_ref().expect("workers name kinds that exist")
+    pub(crate) fn get(&self, group: GroupNo) -> &Group {
+        self.slots[group.index()].as_ref().expect("workers name groups that exist")
     }
 
-    pub(crate) fn get_mut(&mut self, kind: u32) -> &mut Kind {
-        self.slots[kind as usize].as_mut().expect("workers name kinds that exist")
+    pub(crate) fn get_mut(&mut self, group: GroupNo) -> &mut Group {
+        self.slots[group.index()].as_mut().expect("workers name groups that exist")
     }
 
-    /// Adds a worker to its kind; true if the kind is new.
-    pub(crate) fn enter(&mut self, key: KindKey, class: u32, slots: usize) -> (u32, bool) {
-        if let Some(kind) = self.by_key.get(&key).copied() {
-            let entry = self.get_mut(kind);
+    /// Adds a worker to its group; true if the group is new.
+    pub(crate) fn enter(&mut self, key: GroupKey, machine: u32, slots: usize) -> (GroupNo, bool) {
+        if let Some(group) = self.by_key.get(&key).copied() {
+            let entry = self.get_mut(group);
             entry.workers += 1;
             entry.slots += slots;
-            return (kind, false);
+            return (group, false);
         }
         let number = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
-            u32::try_from(self.slots.len() - 1).expect("kinds are fewer than workers")
+            GroupNo::at(self.slots.len() - 1)
         });
         self.by_key.insert(key.clone(), number);
-        self.slots[number as usize] = Some(Kind {
+        self.slots[number.index()] = Some(Group {
             key,
-            class,
+            machine,
             workers: 1,
             slots,
             free: BTreeSet::new(),
@@ -123,29 +128,29 @@ impl Kinds {
         (number, true)
     }
 
-    /// Takes a worker out of its kind; true if that was its last.
-    pub(crate) fn leave(&mut self, kind: u32, slots: usize) -> bool {
-        let entry = self.get_mut(kind);
+    /// Takes a worker out of its group; true if that was its last.
+    pub(crate) fn leave(&mut self, group: GroupNo, slots: usize) -> bool {
+        let entry = self.get_mut(group);
         entry.workers -= 1;
         entry.slots -= slots;
         if entry.workers > 0 {
             return false;
         }
-        let gone = self.slots[kind as usize].take().expect("it was there a line ago");
+        let gone = self.slots[group.index()].take().expect("it was there a line ago");
         self.by_key.remove(&gone.key);
-        self.free.push(kind);
+        self.free.push(group);
         true
     }
 
-    pub(crate) fn matching(&self, requirements: &Requirements) -> Vec<u32> {
+    pub(crate) fn matching(&self, requirements: &Requirements) -> Vec<GroupNo> {
         let all = self.slots.iter().enumerate();
-        all.filter(|(_, kind)| kind.as_ref().is_some_and(|k| k.key.serves(requirements)))
-            .map(|(number, _)| number as u32)
+        all.filter(|(_, group)| group.as_ref().is_some_and(|k| k.key.serves(requirements)))
+            .map(|(number, _)| GroupNo::at(number))
             .collect()
     }
 }
 
-impl Kind {
+impl Group {
     /// The n-th slot that is expected to come free, counted from 0: who is on it, and for how long.
     pub(crate) fn coming_free(&self, now: Timestamp, n: usize) -> Option<(Micros, JobNo, Token)> {
         let late = (Unbounded, Included((now, JobNo(u64::MAX), Token(u64::MAX))));
@@ -171,10 +176,10 @@ pub(crate) fn expected_wait(end: Timestamp, now: Timestamp) -> Micros {
     if end > now { end.since(now) } else { Micros(now.since(end).0 / 2 + 1) }
 }
 
-impl KindKey {
-    pub(crate) fn of(worker: &Worker) -> KindKey {
-        KindKey {
-            class: worker.spec.class.clone(),
+impl GroupKey {
+    pub(crate) fn of(worker: &Worker) -> GroupKey {
+        GroupKey {
+            machine: worker.spec.class.clone(),
             roles: worker.spec.roles.clone(),
             capabilities: worker.spec.capabilities.clone(),
             models: worker.models.clone(),
@@ -183,7 +188,7 @@ impl KindKey {
         }
     }
 
-    /// Could a worker of this kind, if it were idle, run such a job?
+    /// Could a worker of this group, if it were idle, run such a job?
     pub(crate) fn serves(&self, wanted: &Requirements) -> bool {
         self.lacks(wanted).is_none()
     }
