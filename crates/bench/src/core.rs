@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use bellwether_core::model::{
-    Config, Epoch, HeldAttempt, Micros, Name, NewJob, Submission, Timestamp, WorkerId, WorkerNo,
+    Config, Epoch, HeldAttempt, JobSpec, Micros, Name, Submission, Timestamp, WorkerId, WorkerNo,
     WorkerSpec,
 };
 use bellwether_core::{Answer, Command, Effect, Engine, Event, Report};
@@ -244,7 +244,7 @@ impl Bench {
 
     /// For each of these jobs, completes one that runs, submits it, and acknowledges the one that
     /// was assigned instead.
-    fn wave(&mut self, jobs: Vec<NewJob>) -> anyhow::Result<()> {
+    fn wave(&mut self, jobs: Vec<JobSpec>) -> anyhow::Result<()> {
         for job in jobs {
             let (worker, attempt) = self.running.pop_front().expect("a wave is at most what runs");
             let report = Report::Complete { result: Default::default() };
@@ -275,14 +275,14 @@ impl Bench {
         Ok(self.handle(Command::Report { worker, attempt, report })?.1)
     }
 
-    fn new_job(&mut self) -> anyhow::Result<NewJob> {
+    fn new_job(&mut self) -> anyhow::Result<JobSpec> {
         let number = self.next_job;
         self.next_job += 1;
         let kind = self.kinds[number as usize % KINDS].clone();
-        Ok(NewJob::new(Name::new(&format!("job-{number:012}"))?, kind))
+        Ok(JobSpec::new(Name::new(&format!("job-{number:012}"))?, kind))
     }
 
-    fn submit(&mut self, job: NewJob) -> anyhow::Result<f64> {
+    fn submit(&mut self, job: JobSpec) -> anyhow::Result<f64> {
         Ok(self.handle(Command::Submit(Submission::one(job)))?.1)
     }
 

@@ -80,19 +80,19 @@ impl Load {
                 Shape::Fan(_) => vec![0],
             };
             let dependencies = after.into_iter().map(|number| self.tally.id(number)).collect();
-            v1::NewJob { dependencies, ..self.job(number) }
+            v1::JobSpec { dependencies, ..self.job(number) }
         });
         v1::Submission { run_id: format!("{}run", self.tally.prefix), jobs: jobs.collect() }
     }
 
-    fn job(&self, number: u64) -> v1::NewJob {
+    fn job(&self, number: u64) -> v1::JobSpec {
         let id = self.tally.id(number);
         let payload = match self.payload {
             Payload::Filled(bytes) => vec![b'x'; bytes].into(),
             Payload::Json => json_payload(&id).into(),
         };
         let guarantee = self.guarantee.into();
-        v1::NewJob { id, r#type: TYPE.to_owned(), payload, guarantee, ..Default::default() }
+        v1::JobSpec { payload, guarantee, ..v1::JobSpec::new(id, TYPE) }
     }
 
     /// Connections are open and durations known before the measurement begins, and nothing of the

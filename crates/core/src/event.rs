@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::life::Moved;
 use crate::model::config::Weights;
 use crate::model::{
-    Config, FailureCause, Heartbeat, JobNo, JobSpec, Micros, Name, Priority, RevokeReason, RunId,
-    RunNo, Sample, Seq, Strategy, Timestamp, Token, WorkerNo, WorkerSpec,
+    AcceptedJob, Config, FailureCause, Heartbeat, JobNo, Micros, Name, Priority, RevokeReason,
+    RunId, RunNo, Sample, Seq, Strategy, Timestamp, Token, WorkerNo, WorkerSpec,
 };
 use crate::words;
 
@@ -32,7 +32,7 @@ pub enum Event {
     Submitted {
         run: Option<RunHeader>,
         first: JobNo,
-        jobs: Vec<Arc<JobSpec>>,
+        jobs: Vec<AcceptedJob>,
     },
     /// A decision: the job is offered to a worker. The entry's position is the attempt's token.
     Assigned {

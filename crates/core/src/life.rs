@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::{Decision, Entry, Event};
 use crate::model::{
-    FailureCause, JobNo, JobSpec, JobStatus, RevokeReason, Timestamp, Token, WorkerNo,
+    AcceptedJob, FailureCause, JobNo, JobStatus, RevokeReason, Timestamp, Token, WorkerNo,
 };
 
 /// A job that an event brought into another state, where the event alone does not tell.
@@ -94,10 +94,10 @@ impl Entry {
             Event::Submitted { first, jobs, .. } => (first.0, &jobs[..]),
             _ => (0, &[][..]),
         };
-        let taken = jobs.iter().zip(first..).map(|(spec, no)| Transition {
+        let taken = jobs.iter().zip(first..).map(|(job, no)| Transition {
             job: JobNo(no),
             from: None,
-            to: spec.status_at(self.at),
+            to: job.status_at(self.at),
             why,
         });
         let own = self.own_transition();
@@ -215,11 +215,11 @@ impl AttemptEnd<'_> {
     }
 }
 
-impl JobSpec {
+impl AcceptedJob {
     /// The state in which the job is taken.
     pub(crate) fn status_at(&self, at: Timestamp) -> JobStatus {
         match self.dependencies.is_empty() && !self.doomed {
-            true => JobStatus::queued(self.not_before, at),
+            true => JobStatus::queued(self.spec.extras().not_before, at),
             false => JobStatus::Waiting,
         }
     }

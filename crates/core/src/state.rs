@@ -78,11 +78,15 @@ pub struct Job {
     pub escalated: Option<Box<Escalated>>,
     /// Boxed, because it is rare and a million jobs wait.
     pub pinned: Option<Box<WorkerId>>,
+    /// The predicted duration when it was submitted.
+    pub predicted: Micros,
     /// Its place in the order of ready jobs: lower goes first.
     pub rank: i64,
     pub ended_at: Timestamp,
     /// Dependencies that ended without completing; one that starts over no longer counts.
     pub broken: u32,
+    /// Those that had not ended at submission.
+    pub dependencies: Box<[JobNo]>,
     /// Jobs that wait for this one.
     pub dependents: Vec<JobNo>,
     /// Where the last of its dependencies ran.
@@ -93,7 +97,7 @@ pub struct Job {
 }
 
 // A million jobs wait: a byte more of each is a megabyte.
-const _: () = assert!(size_of::<Job>() <= 192);
+const _: () = assert!(size_of::<Job>() <= 216);
 
 /// What a job carries of the index, because every decision looks at it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -119,7 +119,7 @@ impl State {
     }
 
     fn open_dependencies(&self, job: &Job) -> Vec<(JobId, &'static str)> {
-        let open = job.spec.dependencies.iter().filter_map(|dependency| self.job(*dependency));
+        let open = job.dependencies.iter().filter_map(|dependency| self.job(*dependency));
         let open = open.filter(|dependency| !dependency.state.has_ended());
         open.map(|dependency| (dependency.spec.id.clone(), dependency.state.status().as_str()))
             .collect()
@@ -134,7 +134,7 @@ impl State {
             state: Box::new(state.clone()),
             because: because.filter(|id| *id != job.spec.id),
             at: job.ended_at,
-            retries: job.spec.retry,
+            retries: job.spec.retries_of_taken(),
             crashes: job.counts.crashes,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use bellwether_core::model::{Config, Epoch, Micros, Name, NewJob, Seq, Submission, Timestamp};
+use bellwether_core::model::{Config, Epoch, JobSpec, Micros, Name, Seq, Submission, Timestamp};
 use bellwether_core::{Command, Engine};
 use bellwether_host::{
     BATCHES_IN_FLIGHT_MAX, Edge, Failure, Host, Mode, Reply, Unavailable, Unobserved,
@@ -41,7 +41,7 @@ impl World {
     }
 
     fn submit(&mut self, id: &'static str) {
-        let job = NewJob::new(Name::fixed(id), Name::fixed("render"));
+        let job = JobSpec::new(Name::fixed(id), Name::fixed("render"));
         let commands = vec![Command::Submit(Submission::one(job))];
         self.host.handle_commands(self.now, commands, id, &mut Unobserved);
     }

@@ -105,7 +105,7 @@ fn golden_state_has_all_that_it_had() {
         count(&|job| job.offers().len() > 1),
         count(&|job| job.pinned.is_some()),
         count(&|job| job.escalated.is_some()),
-        count(&|job| job.spec.trace_parent.is_some()),
+        count(&|job| job.spec.extras().trace_parent.is_some()),
         count(&|job| job.run.is_some()),
         workers.join("\n"),
         state.keys.len(),
@@ -133,7 +133,7 @@ fn first_format_is_still_read() {
     bytes[0] = 1;
     let first = state::decode(&bytes).unwrap();
     let traced = |engine: &Engine| {
-        engine.state().jobs().filter(|(_, job)| job.spec.trace_parent.is_some()).count()
+        engine.state().jobs().filter(|(_, job)| job.spec.extras().trace_parent.is_some()).count()
     };
     assert_eq!((traced(&first), traced(&opened("v2.snapshot"))), (0, 1));
     assert_eq!(first.state().totals(), opened("v2.snapshot").state().totals());

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use bellwether_wire::TraceParent;
+use bellwether_wire::job::trace_to_wire;
 use bellwether_wire::v1;
 use bytes::Bytes;
 
@@ -9,11 +11,11 @@ use crate::random::new_id;
 
 /// A job to submit. Only the type is needed; the scheduler's defaults stand for the rest.
 #[derive(Debug, Clone, PartialEq)]
-pub struct NewJob(v1::NewJob);
+pub struct NewJob(v1::JobSpec);
 
 impl NewJob {
     pub fn new(kind: impl Into<String>) -> NewJob {
-        NewJob(v1::NewJob { r#type: kind.into(), ..Default::default() })
+        NewJob(v1::JobSpec::new("", kind))
     }
 
     #[must_use]
@@ -88,38 +90,38 @@ impl NewJob {
     /// Only this worker may run it.
     #[must_use]
     pub fn receiver(mut self, worker: impl Into<String>) -> NewJob {
-        self.0.receiver = worker.into();
+        self.requirements().receiver = worker.into();
         self
     }
 
     /// Any worker with this role may run it.
     #[must_use]
     pub fn role(mut self, role: impl Into<String>) -> NewJob {
-        self.0.role = role.into();
+        self.requirements().role = role.into();
         self
     }
 
     #[must_use]
     pub fn capability(mut self, capability: impl Into<String>) -> NewJob {
-        self.0.capabilities.push(capability.into());
+        self.requirements().capabilities.push(capability.into());
         self
     }
 
     #[must_use]
     pub fn model(mut self, model: impl Into<String>) -> NewJob {
-        self.0.model = model.into();
+        self.requirements().model = model.into();
         self
     }
 
     #[must_use]
     pub fn millicores(mut self, cpu: u32) -> NewJob {
-        self.0.cpu = cpu;
+        self.requirements().cpu = cpu;
         self
     }
 
     #[must_use]
     pub fn memory_bytes(mut self, memory: u64) -> NewJob {
-        self.0.memory = memory;
+        self.requirements().memory = memory;
         self
     }
 
@@ -135,16 +137,21 @@ impl NewJob {
         self
     }
 
-    /// W3C's trace context that the job belongs to, as `00-<trace id>-<span id>-<flags>`.
+    /// W3C's trace context that the job belongs to, as `00-<trace id>-<span id>-<flags>`. One that
+    /// is none is left out, as W3C wants it.
     #[must_use]
-    pub fn trace_parent(mut self, trace_parent: impl Into<String>) -> NewJob {
-        self.0.trace_parent = trace_parent.into();
+    pub fn trace_parent(mut self, trace_parent: &str) -> NewJob {
+        self.0.trace_parent = trace_to_wire(TraceParent::parse(trace_parent).ok());
         self
     }
 
     /// The message behind it, for fields that have no method here.
-    pub fn wire(&mut self) -> &mut v1::NewJob {
+    pub fn wire(&mut self) -> &mut v1::JobSpec {
         &mut self.0
+    }
+
+    fn requirements(&mut self) -> &mut v1::Requirements {
+        self.0.requirements.get_or_insert_default()
     }
 
     /// A key makes it safe to send the job again when the answer got lost.
@@ -159,14 +166,14 @@ impl NewJob {
     }
 }
 
-impl From<v1::NewJob> for NewJob {
-    fn from(job: v1::NewJob) -> NewJob {
+impl From<v1::JobSpec> for NewJob {
+    fn from(job: v1::JobSpec) -> NewJob {
         NewJob(job)
     }
 }
 
-impl From<NewJob> for v1::NewJob {
-    fn from(job: NewJob) -> v1::NewJob {
+impl From<NewJob> for v1::JobSpec {
+    fn from(job: NewJob) -> v1::JobSpec {
         job.0
     }
 }
@@ -204,7 +211,7 @@ impl Run {
 
 impl From<Run> for v1::Submission {
     fn from(run: Run) -> v1::Submission {
-        let jobs = run.jobs.into_iter().map(v1::NewJob::from).collect();
+        let jobs = run.jobs.into_iter().map(v1::JobSpec::from).collect();
         v1::Submission { run_id: run.id.unwrap_or_default(), jobs }
     }
 }

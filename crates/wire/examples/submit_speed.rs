@@ -5,7 +5,7 @@
 use std::hint::black_box;
 
 use bellwether_core::model::Name;
-use bellwether_wire::submission::submission_from_wire;
+use bellwether_wire::job::submission_from_wire;
 use bellwether_wire::v1;
 use bytes::Bytes;
 use prost::Message as _;
@@ -17,11 +17,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let submissions = (0..JOBS)
         .map(|number| v1::Submission {
             run_id: String::new(),
-            jobs: vec![v1::NewJob {
-                id: format!("0199f8a1-7b7c-7d3e-8e21-{number:012}"),
-                r#type: "resize".to_owned(),
+            jobs: vec![v1::JobSpec {
                 payload: Bytes::from_static(&[b'x'; 100]),
-                ..Default::default()
+                ..v1::JobSpec::new(format!("0199f8a1-7b7c-7d3e-8e21-{number:012}"), "resize")
             }],
         })
         .collect();
@@ -33,7 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let start = cpu_nanos()?;
         let request = v1::SubmitRequest::decode(black_box(bytes.clone()))?;
         let decoded = cpu_nanos()?;
-        for submission in request.submissions {
+        for submission in &request.submissions {
             black_box(submission_from_wire(submission, &mut generate)?);
         }
         decoding += decoded - start;

@@ -12,7 +12,7 @@ use bellwether_core::{Entry, Event, Moved};
 
 use crate::config::{config_from_wire, config_to_wire};
 use crate::decision::{decision_from_wire, decision_to_wire};
-use crate::job::{job_spec_from_wire, job_spec_to_wire, text};
+use crate::job::{accepted_from_wire, accepted_to_wire, text};
 use crate::malformed::{Malformed, at_most, hash, name, optional_name};
 use crate::v1::entry::Event as Wire;
 use crate::worker::{
@@ -93,7 +93,7 @@ pub fn event_to_wire(event: &Event) -> Wire {
             run: run.as_ref().map_or(0, |run| run.run.0),
             run_id: text(run.as_ref().map(|run| &run.id)),
             first: first.0,
-            jobs: jobs.iter().map(|job| job_spec_to_wire(job)).collect(),
+            jobs: jobs.iter().map(accepted_to_wire).collect(),
         }),
         Event::Assigned { job, worker, hedge, decision } => Wire::Assigned(v1::Assigned {
             job: job.0,
@@ -226,9 +226,8 @@ pub fn event_from_wire(wire: Wire) -> Result<Event, Malformed> {
     Ok(match wire {
         Wire::Submitted(m) => {
             let id = optional_name("submitted.run_id", &m.run_id)?;
-            let jobs = m.jobs.into_iter().enumerate().map(|(index, job)| {
-                job_spec_from_wire(job)
-                    .map(Arc::new)
+            let jobs = m.jobs.iter().enumerate().map(|(index, job)| {
+                accepted_from_wire(job)
                     .map_err(|error| error.within(format_args!("submitted.jobs[{index}]")))
             });
             Event::Submitted {

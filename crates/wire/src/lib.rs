@@ -18,10 +18,11 @@ pub mod malformed;
 pub mod mirror;
 pub mod rejection;
 pub mod snapshot;
-pub mod submission;
 pub mod words;
 pub mod worker;
 
+/// For those who speak the schema and have no other need of the core.
+pub use bellwether_core::model::TraceParent;
 pub use malformed::{Malformed, Problem};
 pub use mirror::Mirror;
 

@@ -70,20 +70,25 @@ pub(crate) fn optional_name(field: &str, text: &str) -> Result<Option<Name>, Mal
     if text.is_empty() { Ok(None) } else { name(field, text).map(Some) }
 }
 
-pub(crate) fn names(field: &str, list: &[String], max: usize) -> Result<Vec<Name>, Malformed> {
+pub(crate) fn names<T: AsRef<str>>(
+    field: &str,
+    list: &[T],
+    max: usize,
+) -> Result<Vec<Name>, Malformed> {
     at_most(field, list.len(), max)?;
     list.iter()
         .enumerate()
         .map(|(index, text)| {
-            Name::new(text).map_err(|error| Malformed::new(format!("{field}[{index}]"), error))
+            Name::new(text.as_ref())
+                .map_err(|error| Malformed::new(format!("{field}[{index}]"), error))
         })
         .collect()
 }
 
 /// Names of which order and repetition mean nothing.
-pub(crate) fn label_set(
+pub(crate) fn label_set<T: AsRef<str>>(
     field: &str,
-    list: &[String],
+    list: &[T],
     max: usize,
 ) -> Result<Box<[Name]>, Malformed> {
     let mut names = names(field, list, max)?;

@@ -4,11 +4,12 @@ use bellwether_core::effect::Offer;
 use bellwether_core::model::limits::{LABELS_MAX, TEXT_BYTES_MAX, WORKER_SLOTS_MAX};
 use bellwether_core::model::{
     FailureCause, Heartbeat, HeldAttempt, JobNo, Micros, Name, Resources, RevokeReason, Token,
-    WorkerSpec,
+    TraceParent, WorkerSpec,
 };
 use bellwether_core::{Rejection, Report};
+use bytes::Bytes;
 
-use crate::job::{text, texts};
+use crate::job::{job_to_wire, text, texts, trace_to_wire};
 use crate::malformed::{Malformed, at_most, cut, hash, label_set, name, optional_name, span};
 use crate::rejection::code;
 use crate::{Mirror, v1};
@@ -122,27 +123,19 @@ pub fn model_loaded_from_wire(wire: &v1::ModelLoaded) -> Result<(Name, Micros), 
     Ok((name("model", &wire.model)?, span("took", wire.took)?))
 }
 
-/// `run` is the name of the run that the job belongs to.
-pub fn offer_to_wire(offer: &Offer, run: Option<&Name>) -> v1::Offer {
-    let spec = &offer.spec;
+/// `run` is the name of the run that the job belongs to, `trace` what the attempt belongs to.
+pub fn offer_to_wire(offer: &Offer, run: Option<&Name>, trace: Option<TraceParent>) -> v1::Offer {
+    let spec = v1::JobSpec { trace_parent: Bytes::new(), ..job_to_wire(&offer.spec) };
     v1::Offer {
         job: offer.attempt.job.0,
         token: offer.attempt.token.0,
         number: offer.number,
-        id: spec.id.to_string(),
-        r#type: spec.kind().to_string(),
-        payload: spec.payload.clone(),
-        guarantee: spec.guarantee.to_wire(),
+        spec: Some(spec),
         idempotency_token: idempotency_token(offer),
-        timeout: spec.timeout.0,
         load_model: text(offer.load_model.as_ref()),
-        sender: text(spec.sender.as_ref()),
         run_id: text(run),
-        node: text(spec.node.as_ref()),
         offered_at: offer.offered_at.0,
-        priority: spec.priority.to_wire(),
-        tags: texts(&spec.tags),
-        trace_parent: spec.trace_parent.as_ref().map_or_else(String::new, |t| t.to_string()),
+        trace_parent: trace_to_wire(trace),
     }
 }
 

@@ -4,7 +4,7 @@ use bellwether_sdk::v1;
 use bellwether_wire::json::ExplainedDecision;
 use clap::Args;
 
-use super::job_json::time_text;
+use super::time_text::time_text;
 use super::{Connect, block_on};
 use crate::exit::Verdict;
 use crate::output;

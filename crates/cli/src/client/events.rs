@@ -9,7 +9,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::job_json::time_text;
+use super::time_text::time_text;
 use super::{Connect, block_on};
 use crate::exit::Verdict;
 use crate::output;

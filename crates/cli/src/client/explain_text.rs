@@ -4,7 +4,7 @@ use bellwether_sdk::v1;
 use bellwether_sdk::v1::shortage::What;
 use bellwether_wire::words::span;
 
-use super::job_json::time_text;
+use super::time_text::time_text;
 use crate::output::Table;
 
 /// `paint` colours the words for states, where the text goes to a terminal.

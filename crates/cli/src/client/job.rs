@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use bellwether_sdk::{ClientError, v1};
+use bellwether_wire::json::Job;
 use bellwether_wire::words::span;
 use clap::Args;
 
-use super::job_json::{job_to_json, time_text};
+use super::time_text::time_text;
 use super::{Connect, block_on, decision_in_words};
 use crate::exit::Verdict;
 use crate::output;
@@ -35,7 +36,7 @@ async fn show(arguments: Arguments) -> anyhow::Result<Verdict> {
     let client = arguments.connect.client().await?;
     let job = client.job(&arguments.id, arguments.position).await?;
     if arguments.json {
-        output::print_json(&job_to_json(&job.0))?;
+        output::print_json(&Job::from(job.0))?;
         return Ok(Verdict::Fine);
     }
     let workers = match client.workers(true).await {
@@ -53,7 +54,7 @@ async fn show(arguments: Arguments) -> anyhow::Result<Verdict> {
 
 fn readable(job: &v1::Job, workers: &BTreeMap<u32, String>) -> String {
     let spec = job.spec.clone().unwrap_or_default();
-    let kind = spec.requirements.unwrap_or_default().r#type;
+    let kind = spec.kind();
     let state = Paint::state(job.state().as_str());
     let mut text = format!("{}  {kind}  {state}\n", spec.id);
     let mut line = |name: &str, value: &str| {
@@ -62,7 +63,7 @@ fn readable(job: &v1::Job, workers: &BTreeMap<u32, String>) -> String {
         }
     };
     line("run", &job.run_id);
-    line("waits for", &job.dependencies.join(", "));
+    line("waits for", &spec.dependencies.join(", "));
     line("submitted", &time_text(job.submitted_at).unwrap_or_default());
     line("started", &time_text(job.started_at).unwrap_or_default());
     line("ended", &time_text(job.ended_at).unwrap_or_default());

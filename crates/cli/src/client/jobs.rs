@@ -3,10 +3,11 @@
 use bellwether_core::model::JobStatus;
 use bellwether_sdk::v1;
 use bellwether_wire::Mirror as _;
+use bellwether_wire::json::Job;
 use clap::Args;
 use serde_json::json;
 
-use super::job_json::{job_to_json, time_text};
+use super::time_text::time_text;
 use super::{Connect, block_on};
 use crate::exit::Verdict;
 use crate::output;
@@ -80,8 +81,8 @@ async fn list(arguments: Arguments) -> anyhow::Result<Verdict> {
         }
     }
     if arguments.json {
-        for job in &jobs {
-            output::print_json(&job_to_json(&job.0))?;
+        for job in jobs {
+            output::print_json(&Job::from(job.0))?;
         }
         return Ok(Verdict::Fine);
     }

@@ -9,7 +9,6 @@ pub(crate) mod explain;
 pub(crate) mod explain_text;
 mod follow;
 pub(crate) mod job;
-mod job_json;
 pub(crate) mod jobs;
 pub(crate) mod names;
 pub(crate) mod predictions;
@@ -20,6 +19,7 @@ pub(crate) mod snapshot;
 pub(crate) mod status;
 pub(crate) mod submit;
 mod submit_file;
+mod time_text;
 pub(crate) mod workers;
 
 pub(crate) use connect::{Connect, block_on};

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 
 use bellwether_sdk::{NewJob, v1};
+use bellwether_wire::json::Job;
 use clap::Args;
 
 use super::submit::CommonArguments;
-use super::{Connect, block_on, follow, job_json};
+use super::{Connect, block_on, follow};
 use crate::exit::Verdict;
 use crate::output;
 use crate::worker::exec;
@@ -57,7 +58,7 @@ async fn submit_and_follow(arguments: Arguments) -> anyhow::Result<Verdict> {
     let job = follow::to_the_end(&client, accepted.id()).await?;
 
     if arguments.json {
-        output::print_json(&job_json::job_to_json(&job.0))?;
+        output::print_json(&Job::from(job.0.clone()))?;
     } else if job.state() == v1::JobState::Completed {
         let result: exec::Output = serde_json::from_slice(job.result())?;
         output::print(&result.stdout)?;

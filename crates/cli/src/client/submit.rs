@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use bellwether_sdk::client::Accepted;
 use bellwether_sdk::{Client, NewJob, Refusal, new_id, v1};
+use bellwether_wire::json::Job;
 use clap::Args;
 use serde_json::json;
 
@@ -155,7 +156,7 @@ async fn wait(client: &Client, ids: Vec<String>, as_json: bool) -> anyhow::Resul
             eprintln!("error: job {id} {trouble}");
         }
         if as_json {
-            output::print_json(&super::job_json::job_to_json(&job.0))?;
+            output::print_json(&Job::from(job.0.clone()))?;
         }
         if verdict == Verdict::Fine {
             verdict = follow::verdict(&job);
@@ -191,13 +192,14 @@ impl CommonArguments {
         }
         .into();
         wire.dependencies.clone_from(&self.after);
-        wire.capabilities.clone_from(&self.capability);
         wire.tags.clone_from(&self.tag);
         wire.retry = self.retry;
-        wire.role = self.role.clone().unwrap_or_default();
-        wire.receiver = self.receiver.clone().unwrap_or_default();
-        wire.model = self.model.clone().unwrap_or_default();
         wire.idempotency_key = self.idempotency_key.clone().unwrap_or_default();
+        let requirements = wire.requirements.get_or_insert_default();
+        requirements.role = self.role.clone().unwrap_or_default();
+        requirements.receiver = self.receiver.clone().unwrap_or_default();
+        requirements.model = self.model.clone().unwrap_or_default();
+        requirements.capabilities.clone_from(&self.capability);
         if let Some(timeout) = self.timeout {
             job = job.timeout(timeout);
         }

@@ -7,6 +7,8 @@ use anyhow::Context as _;
 use bellwether_core::model::Name;
 use bellwether_sdk::client::Accepted;
 use bellwether_sdk::{Client, Refusal, new_id, v1};
+use bellwether_wire::job::submission_to_wire;
+use bellwether_wire::json::SubmissionDraft;
 
 /// Submissions in one message; several messages are under way at a time.
 const BATCH: usize = 1_000;
@@ -20,8 +22,10 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Vec<v1::Submission>> {
             .with_context(|| format!("failed to read {}", path.display()))?;
     }
     let mut generate = || Name::new(&new_id()).expect("a generated id is a name");
-    bellwether_wire::json::submissions(&text, &mut generate)
-        .with_context(|| format!("failed to read jobs from {}", path.display()))
+    let drafts = bellwether_wire::json::submissions(&text, &mut generate)
+        .with_context(|| format!("failed to read jobs from {}", path.display()))?;
+    let complete = |draft: SubmissionDraft| submission_to_wire(&draft.complete(&mut generate));
+    Ok(drafts.into_iter().map(complete).collect())
 }
 
 /// Everything gets an id and an idempotency key first, so that it may be sent again.

@@ -180,8 +180,7 @@ impl Focus {
 }
 
 pub(super) fn kind(job: &v1::Job) -> &str {
-    let requirements = job.spec.as_ref().and_then(|spec| spec.requirements.as_ref());
-    requirements.map_or("", |requirements| &requirements.r#type)
+    job.spec.as_ref().map_or("", |spec| spec.kind())
 }
 
 fn length(seen: &Seen, focus: Focus) -> usize {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use bellwether_core::model::{
-    Config, FailureCause, HeldAttempt, Micros, Name, NewJob, Priority, Seq, Strategy, Submission,
+    Config, FailureCause, HeldAttempt, JobSpec, Micros, Name, Priority, Seq, Strategy, Submission,
     Timestamp, WorkerId, WorkerSpec,
 };
 use bellwether_core::{Command, Effect, Engine, Entry, Event, Report};
@@ -108,11 +108,11 @@ impl Recording {
 }
 
 fn submission(number: usize, made: usize, jobs: usize) -> Result<Submission> {
-    let job = |index: usize| -> Result<NewJob> {
+    let job = |index: usize| -> Result<JobSpec> {
         let kind = Name::new(["resize", "encode", "index"][index % 3])?;
-        let mut job = NewJob::new(Name::new(&format!("job-{index}"))?, kind);
+        let mut job = JobSpec::new(Name::new(&format!("job-{index}"))?, kind);
         job.priority = [Priority::Normal, Priority::High, Priority::Low][index % 7 % 3];
-        job.input_bytes = Some(1 << (index % 11));
+        job.extras_mut().input_bytes = Some(1 << (index % 11));
         Ok(job)
     };
     if !number.is_multiple_of(10) || made + RUN_JOBS > jobs {
@@ -122,7 +122,7 @@ fn submission(number: usize, made: usize, jobs: usize) -> Result<Submission> {
     for index in made..made + RUN_JOBS {
         let mut member = job(index)?;
         if index > made {
-            member.dependencies = vec![Name::new(&format!("job-{made}"))?];
+            member.depend_on(Name::new(&format!("job-{made}"))?);
         }
         members.push(member);
     }

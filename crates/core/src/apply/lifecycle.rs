@@ -62,7 +62,7 @@ impl State {
 
     pub(super) fn start_attempt(&mut self, no: JobNo, token: Token, at: Timestamp) {
         let job = self.expect_job(no);
-        let (kind, timeout) = (job.derived.features.kind, job.spec.timeout);
+        let (kind, timeout) = (job.derived.features.kind, job.spec.timeout_of_taken());
         let Some(attempt) = job.attempt(token) else { return };
         let Phase::Offered { since, .. } = attempt.phase else { return };
         self.hedging.observe(kind, at.since(since));
@@ -172,7 +172,7 @@ impl State {
         let JobState::Waiting { unmet } = &mut job.state else { return };
         *unmet = unmet.saturating_sub(1);
         if *unmet == 0 {
-            let not_before = job.spec.not_before;
+            let not_before = job.spec.extras().not_before;
             self.let_go(no, not_before, at);
         }
     }
@@ -183,10 +183,10 @@ impl State {
         let open = |dependency: &&JobNo| {
             self.jobs.get(**dependency).is_some_and(|job| !job.state.has_ended())
         };
-        let unmet = job.spec.dependencies.iter().filter(open).count();
+        let unmet = job.dependencies.iter().filter(open).count();
         let unmet = u32::try_from(unmet).expect("dependencies are bounded");
         let (bytes, run, not_before) =
-            (job.spec.payload.len() as u64, job.run, job.spec.not_before);
+            (job.spec.payload.len() as u64, job.run, job.spec.extras().not_before);
         let dependents = job.dependents.clone();
 
         let job = self.expect_job_mut(no);

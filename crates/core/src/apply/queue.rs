@@ -7,8 +7,8 @@ use crate::index::classes::ClassNo;
 use crate::index::timers::Timer;
 use crate::life::{Counts, Moved};
 use crate::model::{
-    Attempt, JobNo, JobSpec, JobStatus, Name, Phase, Priority, Requirements, Seq, Strategy, Target,
-    Timestamp, Token, WorkerNo,
+    AcceptedJob, Attempt, JobNo, JobStatus, Name, Phase, Priority, Requirements, Seq, Strategy,
+    Target, Timestamp, Token, WorkerNo,
 };
 use crate::place::rank::priority_bonus;
 use crate::state::{Derived, Escalated, Job, JobState, Run, State};
@@ -18,7 +18,7 @@ impl State {
         &mut self,
         run: Option<&RunHeader>,
         first: JobNo,
-        jobs: &[Arc<JobSpec>],
+        jobs: &[AcceptedJob],
         seq: Seq,
         at: Timestamp,
     ) {
@@ -29,18 +29,18 @@ impl State {
             self.runs.insert(header.run, run);
             self.index.run_ids.insert(header.id.clone(), header.run);
         }
-        for (offset, spec) in jobs.iter().enumerate() {
+        for (offset, job) in jobs.iter().enumerate() {
             let no = JobNo(first.0 + offset as u64);
-            self.insert_job(no, spec, run.map(|header| header.run), seq, at);
+            self.insert_job(no, job, run.map(|header| header.run), seq, at);
         }
         // Only now, because a job may depend on one further down the list.
-        for (offset, spec) in jobs.iter().enumerate() {
+        for (offset, job) in jobs.iter().enumerate() {
             let no = JobNo(first.0 + offset as u64);
-            for dependency in &spec.dependencies {
+            for dependency in &job.dependencies {
                 self.expect_job_mut(*dependency).dependents.push(no);
             }
-            if spec.status_at(at) != JobStatus::Waiting {
-                self.queue_job(no, spec.not_before, at);
+            if job.status_at(at) != JobStatus::Waiting {
+                self.queue_job(no, job.spec.extras().not_before, at);
             }
         }
     }
@@ -48,17 +48,18 @@ impl State {
     fn insert_job(
         &mut self,
         no: JobNo,
-        spec: &Arc<JobSpec>,
+        accepted: &AcceptedJob,
         run: Option<crate::model::RunNo>,
         seq: Seq,
         at: Timestamp,
     ) {
+        let spec = &accepted.spec;
         self.last_job = no;
         self.statistics.intern(spec.kind());
         if let Some(sender) = &spec.sender {
             self.statistics.intern(sender);
         }
-        let unmet = u32::try_from(spec.dependencies.len()).expect("dependencies are bounded");
+        let unmet = u32::try_from(accepted.dependencies.len()).expect("dependencies are bounded");
         #[cfg(feature = "defects")]
         let unmet =
             unmet - u32::from(unmet > 1 && self.has(crate::defect::Defect::ForgetDependency));
@@ -71,9 +72,11 @@ impl State {
             counts: Counts::default(),
             escalated: None,
             pinned: None,
-            rank: spec.rank,
+            predicted: accepted.predicted,
+            rank: accepted.rank,
             ended_at: Timestamp(0),
-            broken: u32::from(spec.doomed),
+            broken: u32::from(accepted.doomed),
+            dependencies: accepted.dependencies.clone(),
             dependents: Vec::new(),
             locality: None,
             last: seq,

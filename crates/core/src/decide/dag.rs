@@ -3,7 +3,7 @@
 
 use super::submit::key_taken;
 use crate::index::FixedMap;
-use crate::model::{JobId, JobNo, Micros, NewJob, OnFailure, Settlement};
+use crate::model::{JobId, JobNo, JobSpec, Micros, OnFailure, Settlement};
 use crate::rejection::Rejection;
 use crate::state::{JobState, State};
 
@@ -21,7 +21,7 @@ pub(super) fn numbers(first: JobNo, count: usize) -> impl Iterator<Item = JobNo>
 
 pub(super) fn resolve(
     state: &State,
-    jobs: &[NewJob],
+    jobs: &[JobSpec],
     first: JobNo,
     settled: &[(JobId, Settlement)],
 ) -> Result<Vec<Resolved>, Rejection> {
@@ -43,7 +43,7 @@ pub(super) fn resolve(
 
 fn resolve_one(
     state: &State,
-    job: &NewJob,
+    job: &JobSpec,
     own: &FixedMap<&JobId, JobNo>,
     settled: &[(JobId, Settlement)],
 ) -> Result<Resolved, Rejection> {
@@ -83,7 +83,7 @@ fn resolve_one(
 
 /// Positions of the jobs such that each comes after those it depends on.
 pub(super) fn topological(
-    jobs: &[NewJob],
+    jobs: &[JobSpec],
     resolved: &[Resolved],
     first: JobNo,
 ) -> Result<Vec<usize>, Rejection> {
@@ -121,7 +121,7 @@ pub(super) fn topological(
 }
 
 /// Follows what is left over until a job comes up again.
-fn cycle_from(jobs: &[NewJob], start: usize, next: impl Fn(usize) -> usize) -> Vec<JobId> {
+fn cycle_from(jobs: &[JobSpec], start: usize, next: impl Fn(usize) -> usize) -> Vec<JobId> {
     let mut seen_at: FixedMap<usize, usize> = FixedMap::default();
     let mut path = Vec::new();
     let mut position = start;

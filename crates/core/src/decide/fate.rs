@@ -50,7 +50,7 @@ impl Engine {
             self.bury(no, DeadReason::Poison);
             return;
         }
-        if job.counts.failures > job.spec.retry {
+        if job.counts.failures > job.spec.retries_of_taken() {
             self.escalate_or_bury(no);
             return;
         }
@@ -83,7 +83,7 @@ impl Engine {
 
     fn escalate_or_bury(&mut self, no: JobNo) {
         let job = self.state.expect_job(no);
-        let escalation = job.spec.escalation.as_deref().filter(|_| job.escalated.is_none());
+        let escalation = job.spec.extras().escalation.as_ref().filter(|_| job.escalated.is_none());
         let Some(escalation) = escalation.cloned() else {
             self.bury(no, DeadReason::RetriesUsedUp);
             return;

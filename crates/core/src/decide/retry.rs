@@ -42,7 +42,7 @@ impl Engine {
     }
 
     fn broken(&self, id: &JobId, job: &Job) -> Rejection {
-        let known = job.spec.dependencies.iter().filter_map(|no| self.state.job(*no));
+        let known = job.dependencies.iter().filter_map(|no| self.state.job(*no));
         let mut ended = known.filter(|job| job.state.has_ended());
         let failed = ended.find(|job| !matches!(job.state, JobState::Completed { .. }));
         match failed {

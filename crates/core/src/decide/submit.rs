@@ -7,9 +7,8 @@ use crate::command::{Answer, Throttle};
 use crate::engine::Engine;
 use crate::event::{Event, RunHeader};
 use crate::model::limits::{DEPENDENCIES_MAX, LABELS_MAX, RUN_JOBS_MAX};
-use crate::model::{JobNo, JobSpec, Micros, Name, NewJob, RunId, Submission, Timestamp};
+use crate::model::{AcceptedJob, JobNo, JobSpec, Micros, Name, RunId, Submission};
 use crate::place::backpressure::admit;
-use crate::place::predictor::{Features, size_bucket};
 use crate::place::rank::{RankTerms, rank};
 use crate::rejection::Rejection;
 
@@ -31,11 +30,11 @@ impl Engine {
         let resolved = resolve(&self.state, &jobs, first, &settled)?;
         let order = topological(&jobs, &resolved, first)?;
 
-        let specs = self.specs(jobs, resolved, first, &order);
-        let taken: Vec<JobNo> = numbers(first, specs.len()).collect();
+        let accepted = self.accept(jobs, resolved, first, &order);
+        let taken: Vec<JobNo> = numbers(first, accepted.len()).collect();
         let doomed: Vec<JobNo> =
-            taken.iter().zip(&specs).filter(|(_, spec)| spec.doomed).map(|(no, _)| *no).collect();
-        self.emit(Event::Submitted { run: header, first, jobs: specs });
+            taken.iter().zip(&accepted).filter(|(_, job)| job.doomed).map(|(no, _)| *no).collect();
+        self.emit(Event::Submitted { run: header, first, jobs: accepted });
         for no in doomed {
             // It may have been skipped with another of this run.
             if self.state.job(no).is_some_and(|job| !job.state.has_ended()) {
@@ -45,7 +44,7 @@ impl Engine {
         Ok(Answer::Submitted { jobs: taken, known: None, throttle })
     }
 
-    fn admit(&self, jobs: &[NewJob]) -> Result<Option<Throttle>, Rejection> {
+    fn admit(&self, jobs: &[JobSpec]) -> Result<Option<Throttle>, Rejection> {
         #[cfg(feature = "defects")]
         if self.has(crate::defect::Defect::IgnoreBackpressure) {
             return Ok(None);
@@ -55,12 +54,12 @@ impl Engine {
     }
 
     /// The jobs that these idempotency keys stand for, if all of them do.
-    fn known_by_key(&self, jobs: &[NewJob]) -> Result<Option<Vec<JobNo>>, Rejection> {
+    fn known_by_key(&self, jobs: &[JobSpec]) -> Result<Option<Vec<JobNo>>, Rejection> {
         #[cfg(feature = "defects")]
         if self.has(crate::defect::Defect::ForgetIdempotencyKey) {
             return Ok(None);
         }
-        let known = |job: &NewJob| {
+        let known = |job: &JobSpec| {
             let key = job.idempotency_key.as_ref()?;
             self.state.index.keys.get(key).copied()
         };
@@ -74,7 +73,7 @@ impl Engine {
         }
     }
 
-    fn check_job(&self, job: &NewJob) -> Result<(), Rejection> {
+    fn check_job(&self, job: &JobSpec) -> Result<(), Rejection> {
         let config = &self.state.config;
         let id = || job.id.clone();
         if self.state.job_no(job.id.as_str()).is_some() {
@@ -118,13 +117,13 @@ impl Engine {
         Ok(Some(RunHeader { run: number, id }))
     }
 
-    fn specs(
+    fn accept(
         &self,
-        jobs: Vec<NewJob>,
+        jobs: Vec<JobSpec>,
         resolved: Vec<Resolved>,
         first: JobNo,
         order: &[usize],
-    ) -> Vec<Arc<JobSpec>> {
+    ) -> Vec<AcceptedJob> {
         let predicted: Vec<Micros> = jobs.iter().map(|job| self.expected(job)).collect();
         let paths = (jobs.len() > 1).then(|| critical_paths(&predicted, &resolved, first, order));
         let mean = match self.state.totals.mean_duration {
@@ -132,9 +131,9 @@ impl Engine {
             mean => mean,
         };
         // Not collected, which would keep the memory of `jobs` for a list that is far smaller.
-        let mut specs = Vec::with_capacity(jobs.len());
+        let mut accepted = Vec::with_capacity(jobs.len());
         let all = jobs.into_iter().zip(resolved).enumerate();
-        specs.extend(all.map(|(position, (job, resolved))| {
+        accepted.extend(all.map(|(position, (job, resolved))| {
             let terms = RankTerms {
                 submitted_at: self.state.now,
                 priority: job.priority,
@@ -142,69 +141,58 @@ impl Engine {
                 mean,
                 path: paths.as_ref().map(|paths| paths[position]),
             };
-            Arc::new(self.spec(job, resolved, &terms))
+            AcceptedJob {
+                spec: Arc::new(self.with_defaults(job)),
+                dependencies: resolved.open.into_boxed_slice(),
+                predicted: terms.predicted,
+                rank: rank(&self.state.config, &terms),
+                doomed: resolved.doomed,
+            }
         }));
-        specs
+        accepted
     }
 
-    fn spec(&self, job: NewJob, resolved: Resolved, terms: &RankTerms) -> JobSpec {
+    /// What was left open is as it is configured now, whatever is configured later.
+    fn with_defaults(&self, mut job: JobSpec) -> JobSpec {
         let config = &self.state.config;
         // Jobs of a class share its requirements.
         let classes = &self.state.index.classes;
-        let requirements = match classes.find(&job.requirements) {
-            Some(class) => classes.get(class).requirements.clone(),
-            None => Arc::new(job.requirements),
-        };
-        let delayed = (job.delay > Micros::ZERO).then(|| self.state.now + job.delay);
-        JobSpec {
-            id: job.id,
-            node: job.node,
-            requirements,
-            priority: job.priority,
-            guarantee: job.guarantee,
-            on_failure: job.on_failure,
-            input_bytes: job.input_bytes.unwrap_or(job.payload.len() as u64),
-            payload: job.payload,
-            dependencies: resolved.open.into_boxed_slice(),
-            timeout: job.timeout.unwrap_or(config.job_timeout_default),
-            retry: job.retry.unwrap_or(config.retry_default),
-            sender: job.sender,
-            idempotency_key: job.idempotency_key,
-            not_before: job.not_before.max(delayed.unwrap_or(Timestamp(0))),
-            tags: job.tags.into_boxed_slice(),
-            escalation: job.escalation.map(Box::new),
-            predicted: terms.predicted,
-            rank: rank(config, terms),
-            doomed: resolved.doomed,
-            trace_parent: job.trace_parent.map(Box::new),
+        if let Some(class) = classes.find(&job.requirements) {
+            job.requirements = classes.get(class).requirements.clone();
         }
+        job.timeout = job.timeout.or(Some(config.job_timeout_default));
+        job.retry = job.retry.or(Some(config.retry_default));
+        if let Some(mut extras) = job.extras.take() {
+            if extras.delay > Micros::ZERO {
+                extras.not_before = extras.not_before.max(self.state.now + extras.delay);
+            }
+            // As much as the payload is what no hint means.
+            extras.input_bytes = extras.input_bytes.filter(|n| *n != job.payload.len() as u64);
+            job.extras = extras.boxed();
+        }
+        job
     }
 
     /// How long the job is expected to take, whoever runs it.
-    fn expected(&self, job: &NewJob) -> Micros {
+    fn expected(&self, job: &JobSpec) -> Micros {
         let default = self.state.config.duration_default;
         if !self.state.breaker.allows(self.state.now) {
             return default;
         }
         let statistics = &self.state.statistics;
-        let features = Features {
-            kind: statistics.lookup(&job.requirements.kind),
-            sender: job.sender.as_ref().map_or(0, |sender| statistics.lookup(sender)),
-            size_bucket: size_bucket(job.input_bytes.unwrap_or(job.payload.len() as u64)),
-            cpu: job.requirements.resources.cpu,
-        };
+        let features = statistics.features(job);
         // A failure here only costs the job its exact rank; placing it will tell of the failure.
         let prediction = self.predictor.predict(statistics, &features, None);
         prediction.map_or(default, |prediction| prediction.estimate)
     }
 }
 
-pub(super) fn key_taken(job: &NewJob) -> Rejection {
+pub(super) fn key_taken(job: &JobSpec) -> Rejection {
     let key = job.idempotency_key.clone().expect("a key that is taken is given");
     Rejection::KeyTaken { job: job.id.clone(), key }
 }
 
-fn check_size(jobs: &[NewJob]) -> Result<(), Rejection> {
+fn check_size(jobs: &[JobSpec]) -> Result<(), Rejection> {
     if jobs.is_empty() {
         return Err(Rejection::EmptySubmission);
     }

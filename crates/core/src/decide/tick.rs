@@ -63,7 +63,10 @@ impl Engine {
         match attempt.phase {
             Phase::Running { timeout_at, stalled_at, .. } => {
                 let (cause, error) = if timeout_at <= now {
-                    (FailureCause::TimedOut, format!("ran longer than {}", job.spec.timeout))
+                    (
+                        FailureCause::TimedOut,
+                        format!("ran longer than {}", job.spec.timeout_of_taken()),
+                    )
                 } else if stalled_at.is_some_and(|at| at <= now) {
                     let limit = self.state.config.stall_after;
                     (FailureCause::Stalled, format!("no progress for {limit}"))
@@ -106,7 +109,7 @@ impl Engine {
         }
         allowed &= job.offers().len() < OFFERS_MAX && !self.state.paused.contains(job.spec.kind());
         // The other offer may have failed meanwhile; what it left is the last this job gets.
-        allowed &= job.counts.failures <= job.spec.retry
+        allowed &= job.counts.failures <= job.spec.retries_of_taken()
             && job.counts.crashes < self.state.config.max_crashes;
         if !allowed {
             return;

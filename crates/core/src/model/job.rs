@@ -1,4 +1,4 @@
-//! A job as it is submitted, and as it is kept.
+//! What a job is.
 
 use std::sync::Arc;
 
@@ -99,64 +99,147 @@ pub struct Escalation {
     pub role: Option<Name>,
 }
 
-/// A job as an edge hands it in: parsed, its own fields valid, nothing yet checked against the state.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewJob {
+/// What a job is: asked for when it is submitted, and from then on recorded, offered and shown. It
+/// never changes once it is taken, and is shared by the state, the journal batch and the offers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobSpec {
     pub id: JobId,
     /// Its name in the run; the id if none.
     pub node: Option<Name>,
-    pub requirements: Requirements,
+    /// Jobs of a class share them.
+    pub requirements: Arc<Requirements>,
     pub priority: Priority,
+    pub guarantee: Guarantee,
+    pub on_failure: OnFailure,
     pub payload: Bytes,
-    pub dependencies: Vec<JobId>,
-    /// The configured default if none.
+    pub dependencies: Box<[JobId]>,
+    /// None until it is taken is the configured default, which it then has.
     pub timeout: Option<Micros>,
-    /// The configured default if none.
+    /// The same.
     pub retry: Option<u32>,
     pub sender: Option<Name>,
-    pub guarantee: Guarantee,
     pub idempotency_key: Option<Name>,
+    pub tags: Box<[Name]>,
+    /// What few jobs say, kept apart because a million jobs wait. None if they say none of it.
+    pub extras: Option<Box<Extras>>,
+}
+
+/// What few jobs say of themselves.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extras {
     /// Counted from the submission; the later of this and `not_before` holds.
     pub delay: Micros,
+    /// Once it is taken, the end of its delay if that is later.
     pub not_before: Timestamp,
-    pub tags: Vec<Name>,
-    pub on_failure: OnFailure,
     pub escalation: Option<Escalation>,
     /// How much data the job works on, where that is not its payload: a hint for predictions.
     pub input_bytes: Option<u64>,
+    /// Where it belongs in a trace.
     pub trace_parent: Option<TraceParent>,
 }
 
-impl NewJob {
+/// A million of them wait: whoever makes it larger should know.
+const _: () = assert!(size_of::<JobSpec>() == 176);
+
+static NO_EXTRAS: Extras = Extras {
+    delay: Micros::ZERO,
+    not_before: Timestamp(0),
+    escalation: None,
+    input_bytes: None,
+    trace_parent: None,
+};
+
+impl JobSpec {
     /// A job with every default.
-    pub fn new(id: JobId, kind: Name) -> NewJob {
-        NewJob {
+    pub fn new(id: JobId, kind: Name) -> JobSpec {
+        JobSpec {
             id,
             node: None,
-            requirements: Requirements {
+            requirements: Arc::new(Requirements {
                 kind,
                 target: Target::Any,
                 resources: Resources::default(),
                 capabilities: Box::default(),
                 model: None,
-            },
+            }),
             priority: Priority::Normal,
+            guarantee: Guarantee::AtLeastOnce,
+            on_failure: OnFailure::Skip,
             payload: Bytes::new(),
-            dependencies: Vec::new(),
+            dependencies: Box::default(),
             timeout: None,
             retry: None,
             sender: None,
-            guarantee: Guarantee::AtLeastOnce,
             idempotency_key: None,
-            delay: Micros::ZERO,
-            not_before: Timestamp(0),
-            tags: Vec::new(),
-            on_failure: OnFailure::Skip,
-            escalation: None,
-            input_bytes: None,
-            trace_parent: None,
+            tags: Box::default(),
+            extras: None,
         }
     }
+
+    pub fn kind(&self) -> &Name {
+        &self.requirements.kind
+    }
+
+    pub fn extras(&self) -> &Extras {
+        self.extras.as_deref().unwrap_or(&NO_EXTRAS)
+    }
+
+    pub fn extras_mut(&mut self) -> &mut Extras {
+        self.extras.get_or_insert_default()
+    }
+
+    /// To change them before it is submitted.
+    pub fn requirements_mut(&mut self) -> &mut Requirements {
+        Arc::make_mut(&mut self.requirements)
+    }
+
+    pub fn depend_on(&mut self, id: JobId) {
+        let mut dependencies = std::mem::take(&mut self.dependencies).into_vec();
+        dependencies.push(id);
+        self.dependencies = dependencies.into();
+    }
+
+    /// How long an attempt may take.
+    ///
+    /// # Panics
+    /// If the job was not taken yet and says nothing.
+    pub fn timeout_of_taken(&self) -> Micros {
+        self.timeout.expect("a job that was taken has a timeout")
+    }
+
+    /// How often it is tried again.
+    ///
+    /// # Panics
+    /// If the job was not taken yet and says nothing.
+    pub fn retries_of_taken(&self) -> u32 {
+        self.retry.expect("a job that was taken has a number of retries")
+    }
+
+    /// How much data it works on: its payload, unless it says otherwise.
+    pub fn input_bytes(&self) -> u64 {
+        self.extras().input_bytes.unwrap_or(self.payload.len() as u64)
+    }
+}
+
+impl Extras {
+    /// Kept only if they say something.
+    pub fn boxed(self) -> Option<Box<Extras>> {
+        (self != NO_EXTRAS).then(|| Box::new(self))
+    }
+}
+
+/// A job that was taken: what was asked for, and what was decided with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AcceptedJob {
+    pub spec: Arc<JobSpec>,
+    /// Dependencies that had not ended.
+    pub dependencies: Box<[JobNo]>,
+    /// The predicted duration, which its rank is made of.
+    pub predicted: Micros,
+    /// Its place in the order of ready jobs: lower goes first.
+    pub rank: i64,
+    /// A dependency had already ended without completing.
+    pub doomed: bool,
 }
 
 /// How a dependency ended that the core has already forgotten; the edge knows from the registry.
@@ -171,54 +254,13 @@ pub enum Settlement {
 pub struct Submission {
     /// The name of the run; for a single job it may be left out.
     pub run: Option<RunId>,
-    pub jobs: Vec<NewJob>,
+    pub jobs: Vec<JobSpec>,
     /// Ends of dependencies that the core no longer knows.
     pub settled: Vec<(JobId, Settlement)>,
 }
 
 impl Submission {
-    pub fn one(job: NewJob) -> Submission {
+    pub fn one(job: JobSpec) -> Submission {
         Submission { run: None, jobs: vec![job], settled: Vec::new() }
-    }
-}
-
-/// A job as it was taken: defaults filled in, dependencies resolved to numbers. It never changes
-/// and is shared by the state, the journal batch and the offers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JobSpec {
-    pub id: JobId,
-    pub node: Option<Name>,
-    pub requirements: Arc<Requirements>,
-    pub priority: Priority,
-    pub guarantee: Guarantee,
-    pub on_failure: OnFailure,
-    pub payload: Bytes,
-    /// Those that had not ended at submission.
-    pub dependencies: Box<[JobNo]>,
-    pub timeout: Micros,
-    pub retry: u32,
-    pub sender: Option<Name>,
-    pub idempotency_key: Option<Name>,
-    pub not_before: Timestamp,
-    pub tags: Box<[Name]>,
-    pub escalation: Option<Box<Escalation>>,
-    pub input_bytes: u64,
-    /// The predicted duration when it was submitted, which its rank is made of.
-    pub predicted: Micros,
-    /// Its place in the order of ready jobs: lower goes first.
-    pub rank: i64,
-    /// A dependency had already ended without completing.
-    pub doomed: bool,
-    /// Where it belongs in a trace; a snapshot keeps it apart.
-    #[serde(skip)]
-    pub trace_parent: Option<Box<TraceParent>>,
-}
-
-// A million jobs wait: a byte more of each is a megabyte.
-const _: () = assert!(size_of::<JobSpec>() <= 256);
-
-impl JobSpec {
-    pub fn kind(&self) -> &Name {
-        &self.requirements.kind
     }
 }

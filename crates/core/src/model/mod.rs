@@ -16,8 +16,8 @@ pub use attempt::{Attempt, FailureCause, Phase, RevokeReason};
 pub use config::{Config, Strategy};
 pub use ids::{Epoch, JobId, JobNo, Name, RunId, RunNo, Seq, Token, WorkerId, WorkerNo};
 pub use job::{
-    Escalation, Guarantee, JobSpec, NewJob, OnFailure, Priority, Requirements, Resources,
-    Settlement, Submission, Target,
+    AcceptedJob, Escalation, Extras, Guarantee, JobSpec, OnFailure, Priority, Requirements,
+    Resources, Settlement, Submission, Target,
 };
 pub use sample::Sample;
 pub use status::JobStatus;

@@ -3,8 +3,10 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// W3C's trace context, version 00: `00-<trace id>-<span id>-<flags>`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TraceParent {
     pub trace_id: [u8; 16],
     /// The span that the job was submitted in.

@@ -57,7 +57,7 @@ impl State {
         ends.sort_unstable();
         let rounds = ahead.checked_div(ends.len())?;
         let slot = ends[ahead % ends.len()];
-        Some(slot + job.spec.predicted.times(rounds as u64))
+        Some(slot + job.predicted.times(rounds as u64))
     }
 
     /// When the last of its dependencies is expected to be done, if none of them has to queue: no
@@ -69,7 +69,7 @@ impl State {
 
     fn dependencies_done(&self, job: &Job, now: Timestamp, left: &mut usize) -> Option<Micros> {
         let mut latest = Micros::ZERO;
-        for dependency in job.spec.dependencies.iter().filter_map(|no| self.job(*no)) {
+        for dependency in job.dependencies.iter().filter_map(|no| self.job(*no)) {
             *left = left.checked_sub(1)?;
             latest = latest.max(self.done_in(dependency, now, left)?);
         }
@@ -77,7 +77,7 @@ impl State {
     }
 
     fn done_in(&self, job: &Job, now: Timestamp, left: &mut usize) -> Option<Micros> {
-        let lasts = job.spec.predicted;
+        let lasts = job.predicted;
         match &job.state {
             JobState::Active(attempts) => {
                 let end = |attempt: &crate::model::Attempt| attempt.offered_at + attempt.predicted;

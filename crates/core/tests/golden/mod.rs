@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use bellwether_core::Command;
-use bellwether_core::model::{Config, Epoch, NewJob, Submission, TraceParent, WorkerSpec};
+use bellwether_core::model::{Config, Epoch, JobSpec, Submission, TraceParent, WorkerSpec};
 use bellwether_journal::file::FileOptions;
 use bellwether_journal::{FileJournal, Journal, state};
 use expect_test::expect_file;
@@ -98,9 +98,10 @@ fn rich() -> World {
     spec.public_key = Some([7; 32]);
     spec.endpoint = "http://10.0.0.9:7000".to_owned();
     world.register(spec, vec![]);
-    let mut job = NewJob::new(name("traced"), name("t"));
-    job.trace_parent = Some(TraceParent { trace_id: [1; 16], span_id: [2; 8], flags: 1 });
-    job.input_bytes = Some(5 << 20);
+    let mut job = JobSpec::new(name("traced"), name("t"));
+    job.extras_mut().trace_parent =
+        Some(TraceParent { trace_id: [1; 16], span_id: [2; 8], flags: 1 });
+    job.extras_mut().input_bytes = Some(5 << 20);
     job.payload = "{\"width\":100}".into();
     world.send(Command::Submit(Submission::one(job)));
     let (world, _) = run(world, SCRIPT);

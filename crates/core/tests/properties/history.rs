@@ -1,8 +1,8 @@
 //! Random histories: steps that mean something in whatever state they meet.
 
 use bellwether_core::model::{
-    Config, Escalation, FailureCause, Guarantee, Heartbeat, HeldAttempt, JobNo, Micros, Name,
-    NewJob, OnFailure, Phase, Priority, Submission, Target, WorkerSpec, config,
+    Config, Escalation, FailureCause, Guarantee, Heartbeat, HeldAttempt, JobNo, JobSpec, Micros,
+    Name, OnFailure, Phase, Priority, Submission, Target, WorkerSpec, config,
 };
 use bellwether_core::{Command, Report};
 use proptest::prelude::*;
@@ -223,18 +223,18 @@ fn known_jobs(world: &World) -> Vec<Name> {
     world.engine.state().jobs().map(|(_, job)| job.spec.id.clone()).collect()
 }
 
-fn new_job(world: &World, wish: &Wish, offset: u64, own: &[Name]) -> NewJob {
+fn new_job(world: &World, wish: &Wish, offset: u64, own: &[Name]) -> JobSpec {
     let number = world.engine.state().totals().submitted + offset;
-    let mut job = NewJob::new(name(&format!("j{number}")), kind_name(wish.kind));
+    let mut job = JobSpec::new(name(&format!("j{number}")), kind_name(wish.kind));
     job.priority = Priority::ALL[wish.priority];
     job.guarantee =
         [Guarantee::AtMostOnce, Guarantee::AtLeastOnce, Guarantee::ExactlyOnce][wish.guarantee];
     job.retry = Some(wish.retry);
-    job.delay = Micros::from_millis(wish.delay);
+    job.extras_mut().delay = Micros::from_millis(wish.delay);
     job.on_failure = if wish.runs_anyway { OnFailure::Run } else { OnFailure::Skip };
     if wish.escalates {
         let priority = Some(Priority::Critical);
-        job.escalation = Some(Escalation { priority, role: Some(name("special")) });
+        job.extras_mut().escalation = Some(Escalation { priority, role: Some(name("special")) });
     }
     let mut earlier = known_jobs(world);
     earlier.extend_from_slice(own);
@@ -242,8 +242,8 @@ fn new_job(world: &World, wish: &Wish, offset: u64, own: &[Name]) -> NewJob {
     let mut after: Vec<Name> = back.map(|position| earlier[position].clone()).collect();
     after.sort();
     after.dedup();
-    job.dependencies = after;
-    let requirements = &mut job.requirements;
+    job.dependencies = after.into();
+    let requirements = job.requirements_mut();
     match wish.requires {
         1 => requirements.target = Target::Role(name("special")),
         2 => requirements.target = Target::Receiver(name("w1")),
@@ -256,7 +256,7 @@ fn new_job(world: &World, wish: &Wish, offset: u64, own: &[Name]) -> NewJob {
 }
 
 fn submit_run(world: &mut World, wishes: &[Wish]) {
-    let mut jobs: Vec<NewJob> = Vec::new();
+    let mut jobs: Vec<JobSpec> = Vec::new();
     for (offset, wish) in wishes.iter().enumerate() {
         let own: Vec<Name> = jobs.iter().map(|job| job.id.clone()).collect();
         jobs.push(new_job(world, wish, offset as u64, &own));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bellwether_core::model::{
-    Config, JobNo, Micros, NewJob, Phase, Priority, Submission, Timestamp, WorkerSpec,
+    Config, JobNo, JobSpec, Micros, Phase, Priority, Submission, Timestamp, WorkerSpec,
 };
 use bellwether_core::{Command, Event, JobState, Report};
 use proptest::prelude::*;
@@ -35,15 +35,15 @@ fn work_for_a_second(world: &mut World) {
     }
 }
 
-fn graph(edges: &[(usize, usize)], count: usize) -> Vec<NewJob> {
+fn graph(edges: &[(usize, usize)], count: usize) -> Vec<JobSpec> {
     let id = |position: usize| name(&format!("j{position}"));
-    let mut jobs: Vec<NewJob> =
-        (0..count).map(|position| NewJob::new(id(position), name("t"))).collect();
+    let mut jobs: Vec<JobSpec> =
+        (0..count).map(|position| JobSpec::new(id(position), name("t"))).collect();
     for (one, other) in edges {
         let (low, high) = (one.min(other) % count, one.max(other) % count);
         let (low, high) = (low.min(high), low.max(high));
         if low != high && !jobs[high].dependencies.contains(&id(low)) {
-            jobs[high].dependencies.push(id(low));
+            jobs[high].depend_on(id(low));
         }
     }
     // Their order in the submission must not matter.
@@ -72,8 +72,8 @@ proptest! {
         for entry in &world.journal {
             match &entry.event {
                 Event::Assigned { job, .. } => {
-                    let spec = &world.engine.state().job(*job).expect("it is remembered").spec;
-                    prop_assert!(spec.dependencies.iter().all(|no| completed.contains(no)));
+                    let job = world.engine.state().job(*job).expect("it is remembered");
+                    prop_assert!(job.dependencies.iter().all(|no| completed.contains(no)));
                 }
                 Event::Completed { job, .. } => {
                     completed.insert(*job);
@@ -100,7 +100,7 @@ proptest! {
         let mut submitted = 0;
         let mut submit = |world: &mut World, kind: &str, priority: Priority| {
             submitted += 1;
-            let mut job = NewJob::new(name(&format!("{kind}{submitted}")), name(kind));
+            let mut job = JobSpec::new(name(&format!("{kind}{submitted}")), name(kind));
             job.priority = priority;
             world.send(Command::Submit(Submission::one(job))).result.expect("there is room");
         };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bellwether_core::model::limits::OFFERS_MAX;
-use bellwether_core::model::{Guarantee, JobNo, NewJob, OnFailure, Submission, Target, Token};
+use bellwether_core::model::{Guarantee, JobNo, JobSpec, OnFailure, Submission, Target, Token};
 use bellwether_core::why::Because;
 use bellwether_core::{Command, Event, JobState, State, Why};
 use proptest::prelude::*;
@@ -62,7 +62,7 @@ fn jobs_start_after_their_dependencies(state: &State) {
         if offers.is_empty() {
             continue;
         }
-        for dependency in job.spec.dependencies.iter().filter_map(|no| state.job(*no)) {
+        for dependency in job.dependencies.iter().filter_map(|no| state.job(*no)) {
             let enough = match (&dependency.state, job.spec.on_failure) {
                 (JobState::Completed { .. }, _) => true,
                 // One that has ended may be run again by hand; who ran anyway is not called back.
@@ -89,8 +89,8 @@ fn nobody_waits_beside_a_free_worker(world: &mut World) {
     }
     // A job that was held for a faster worker may no longer be worth holding: let the engine look
     // at what it has not set aside. What is passed over then is forgotten.
-    let mut job = NewJob::new(name(&format!("nudge{}", world.now.0)), name("nudge"));
-    job.requirements.target = Target::Role(name("absent"));
+    let mut job = JobSpec::new(name(&format!("nudge{}", world.now.0)), name("nudge"));
+    job.requirements_mut().target = Target::Role(name("absent"));
     world.send(Command::Submit(Submission::one(job.clone())));
     world.send(Command::Cancel { job: job.id, reason: "a nudge".to_owned() });
     if let Some(why) = passed_over(world) {
@@ -121,8 +121,8 @@ fn at_most_once_is_dispatched_once(world: &World) {
     for entry in &world.journal {
         match &entry.event {
             Event::Submitted { first, jobs, .. } => {
-                for (offset, spec) in jobs.iter().enumerate() {
-                    if spec.guarantee == Guarantee::AtMostOnce {
+                for (offset, job) in jobs.iter().enumerate() {
+                    if job.spec.guarantee == Guarantee::AtMostOnce {
                         rounds.insert(JobNo(first.0 + offset as u64), 1);
                     }
                 }

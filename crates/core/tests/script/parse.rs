@@ -2,7 +2,7 @@
 
 use bellwether_core::model::config::PredictorKind;
 use bellwether_core::model::{
-    Config, Escalation, FailureCause, Guarantee, Heartbeat, Micros, Name, NewJob, OnFailure,
+    Config, Escalation, FailureCause, Guarantee, Heartbeat, JobSpec, Micros, Name, OnFailure,
     Priority, Settlement, Strategy, Target, WorkerSpec,
 };
 
@@ -73,32 +73,32 @@ pub(crate) fn priority(text: &str) -> Priority {
 }
 
 /// A job from its pairs; its type is `t` unless given.
-pub(crate) fn job(id: &str, words: &Words<'_>) -> NewJob {
-    let mut job = NewJob::new(name(id), name("t"));
+pub(crate) fn job(id: &str, words: &Words<'_>) -> JobSpec {
+    let mut job = JobSpec::new(name(id), name("t"));
     for (key, value) in words.pairs.iter().copied() {
         match key {
-            "type" => job.requirements.kind = name(value),
+            "type" => job.requirements_mut().kind = name(value),
             "after" => job.dependencies = value.split('+').map(name).collect(),
             "priority" => job.priority = priority(value),
             "retry" => job.retry = Some(number(value)),
             "timeout" => job.timeout = Some(span(value)),
             "guarantee" => job.guarantee = guarantee(value),
-            "role" => job.requirements.target = Target::Role(name(value)),
-            "receiver" => job.requirements.target = Target::Receiver(name(value)),
-            "cap" => job.requirements.capabilities = names(value).into(),
-            "model" => job.requirements.model = Some(name(value)),
-            "cpu" => job.requirements.resources.cpu = number(value),
-            "memory" => job.requirements.resources.memory = number(value),
+            "role" => job.requirements_mut().target = Target::Role(name(value)),
+            "receiver" => job.requirements_mut().target = Target::Receiver(name(value)),
+            "cap" => job.requirements_mut().capabilities = names(value).into(),
+            "model" => job.requirements_mut().model = Some(name(value)),
+            "cpu" => job.requirements_mut().resources.cpu = number(value),
+            "memory" => job.requirements_mut().resources.memory = number(value),
             "key" => job.idempotency_key = Some(name(value)),
-            "delay" => job.delay = span(value),
-            "not_before" => job.not_before = super::START + span(value),
+            "delay" => job.extras_mut().delay = span(value),
+            "not_before" => job.extras_mut().not_before = super::START + span(value),
             "sender" => job.sender = Some(name(value)),
-            "tags" => job.tags = names(value),
+            "tags" => job.tags = names(value).into(),
             "node" => job.node = Some(name(value)),
             "payload" => job.payload = value.to_owned().into(),
             "payload_bytes" => job.payload = vec![b'x'; number(value)].into(),
             "on_failure" => job.on_failure = on_failure(value),
-            "escalate" => job.escalation = Some(escalation(value)),
+            "escalate" => job.extras_mut().escalation = Some(escalation(value)),
             "settled" => {}
             other => panic!("{other} is no field of a job"),
         }

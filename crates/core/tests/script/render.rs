@@ -80,7 +80,7 @@ impl World {
             Event::Submitted { run, jobs, .. } => {
                 let run = run.as_ref().map_or(String::new(), |run| format!("run {}: ", run.id));
                 let jobs: Vec<String> =
-                    jobs.iter().map(|spec| format!("{} rank {}", spec.id, spec.rank)).collect();
+                    jobs.iter().map(|job| format!("{} rank {}", job.spec.id, job.rank)).collect();
                 format!("submit {run}{}", jobs.join(", "))
             }
             Event::WorkerJoined { spec, .. } => format!("join {} slots {}", spec.id, spec.slots),

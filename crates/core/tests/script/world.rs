@@ -159,7 +159,7 @@ impl World {
     fn forgotten(&self, id: &str) -> Option<JobNo> {
         self.journal.iter().rev().find_map(|entry| {
             let Event::Submitted { first, jobs, .. } = &entry.event else { return None };
-            let position = jobs.iter().position(|spec| spec.id.as_str() == id)?;
+            let position = jobs.iter().position(|job| job.spec.id.as_str() == id)?;
             Some(JobNo(first.0 + position as u64))
         })
     }
@@ -171,7 +171,7 @@ impl World {
         let name = self.journal.iter().find_map(|entry| {
             let Event::Submitted { first, jobs, .. } = &entry.event else { return None };
             let offset = no.0.checked_sub(first.0)?;
-            Some(jobs.get(offset as usize)?.id.to_string())
+            Some(jobs.get(offset as usize)?.spec.id.to_string())
         });
         name.unwrap_or_else(|| format!("#{no}"))
     }

@@ -1,7 +1,7 @@
 //! Nothing is released before it is durable, and time never goes back.
 
 use bellwether_core::command::attempt;
-use bellwether_core::model::{Config, JobNo, Name, NewJob, Submission, Timestamp, WorkerSpec};
+use bellwether_core::model::{Config, JobNo, JobSpec, Name, Submission, Timestamp, WorkerSpec};
 use bellwether_core::{Command, Effect, Engine, Report};
 
 fn with_one_offer() -> Engine {
@@ -11,7 +11,7 @@ fn with_one_offer() -> Engine {
         .handle(Timestamp(1), Command::Register { spec, held: vec![] })
         .result
         .expect("it is new");
-    let job = NewJob::new(Name::fixed("a"), Name::fixed("t"));
+    let job = JobSpec::new(Name::fixed("a"), Name::fixed("t"));
     engine.handle(Timestamp(2), Command::Submit(Submission::one(job))).result.expect("it is new");
     engine
 }
@@ -49,7 +49,7 @@ fn the_answer_names_the_position_that_must_be_durable() {
 #[test]
 fn time_never_goes_back() {
     let mut engine = with_one_offer();
-    let job = NewJob::new(Name::fixed("b"), Name::fixed("t"));
+    let job = JobSpec::new(Name::fixed("b"), Name::fixed("t"));
     engine.handle(Timestamp(0), Command::Submit(Submission::one(job))).result.unwrap();
     let batch = engine.take_batch();
     assert_eq!(batch.last().unwrap().at, Timestamp(2));

@@ -179,7 +179,11 @@ fn sender_tags_node_and_payload_travel_with_the_job() {
     let spec = &state.job(state.job_no("a").unwrap()).unwrap().spec;
     expect![[r#"Some("alice") ["x", "y"] Some("n") b"hello" 5 bytes"#]].assert_eq(&format!(
         "{:?} {:?} {:?} {:?} {} bytes",
-        spec.sender, spec.tags, spec.node, spec.payload, spec.input_bytes
+        spec.sender,
+        spec.tags,
+        spec.node,
+        spec.payload,
+        spec.input_bytes()
     ));
 }
 

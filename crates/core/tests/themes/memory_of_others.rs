@@ -1,7 +1,7 @@
 //! What somebody else remembers of a type, and what a job carries for those who look on.
 
 use bellwether_core::model::{
-    Config, Micros, Name, NewJob, Sample, Submission, Timestamp, TraceParent, WorkerSpec,
+    Config, JobSpec, Micros, Name, Sample, Submission, Timestamp, TraceParent, WorkerSpec,
 };
 use bellwether_core::{Command, Engine, Entry, Event};
 
@@ -32,7 +32,7 @@ fn predicted(engine: &mut Engine, id: &str) -> (Micros, Vec<Entry>) {
         .handle(NOW, Command::Register { spec, held: Vec::new() })
         .result
         .expect("nothing speaks against it");
-    let job = NewJob::new(Name::fixed(id), Name::fixed("resize"));
+    let job = JobSpec::new(Name::fixed(id), Name::fixed("resize"));
     engine
         .handle(NOW, Command::Submit(Submission::one(job)))
         .result
@@ -89,11 +89,11 @@ fn the_latest_of_too_many_samples_are_taken_and_none_from_the_future() {
 fn a_trace_parent_survives_a_snapshot() {
     let trace = TraceParent { trace_id: [1; 16], span_id: [2; 8], flags: 1 };
     let mut engine = Engine::new(Config::default());
-    let mut job = NewJob::new(Name::fixed("a"), Name::fixed("resize"));
-    job.trace_parent = Some(trace);
+    let mut job = JobSpec::new(Name::fixed("a"), Name::fixed("resize"));
+    job.extras_mut().trace_parent = Some(trace);
     engine.handle(NOW, Command::Submit(Submission::one(job))).result.unwrap();
     let restored = restored(&engine);
     let job = restored.state().job(restored.state().job_no("a").unwrap()).unwrap();
-    assert_eq!(job.spec.trace_parent.as_deref(), Some(&trace));
+    assert_eq!(job.spec.extras().trace_parent, Some(trace));
     assert_eq!(hash(&restored), hash(&engine));
 }

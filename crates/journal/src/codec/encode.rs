@@ -3,7 +3,8 @@
 
 use bellwether_core::event::RunHeader;
 use bellwether_core::model::{
-    Epoch, Heartbeat, JobNo, JobSpec, Requirements, Target, Timestamp, Token, WorkerNo,
+    AcceptedJob, Epoch, Heartbeat, JobNo, JobSpec, Micros, Requirements, Target, Timestamp, Token,
+    WorkerNo,
 };
 use bellwether_core::{Decision, Entry, Event, Reason};
 use bellwether_wire::Mirror;
@@ -107,7 +108,7 @@ fn encode_event(buffer: &mut Vec<u8>, event: &Event) {
 /// How long the event will be: right within a factor is right enough.
 fn about(event: &Event) -> usize {
     match event {
-        Event::Submitted { jobs, .. } => jobs.iter().map(|job| about_job(job)).sum(),
+        Event::Submitted { jobs, .. } => jobs.iter().map(|job| about_job(&job.spec)).sum(),
         Event::Completed { result, .. } => 50 + result.len(),
         Event::Progressed { note, .. } => 20 + note.len(),
         _ => 50,
@@ -118,21 +119,32 @@ pub(crate) fn about_job(job: &JobSpec) -> usize {
     130 + job.payload.len()
 }
 
-fn submitted(
-    buffer: &mut Vec<u8>,
-    run: Option<&RunHeader>,
-    first: JobNo,
-    jobs: &[std::sync::Arc<JobSpec>],
-) {
+fn submitted(buffer: &mut Vec<u8>, run: Option<&RunHeader>, first: JobNo, jobs: &[AcceptedJob]) {
     buffer.uint(1, run.map_or(0, |run| run.run.0));
     buffer.name(2, run.map(|run| &run.id));
     buffer.uint(3, first.0);
     for job in jobs {
-        buffer.message(4, about_job(job), |b| job_spec(b, job));
+        let terms = Terms {
+            waits_for: &job.dependencies,
+            predicted: job.predicted,
+            rank: job.rank,
+            doomed: job.doomed,
+        };
+        buffer.message(4, about_job(&job.spec), |b| encode_spec(b, &job.spec, &terms));
     }
 }
 
-pub(crate) fn job_spec(buffer: &mut Vec<u8>, spec: &JobSpec) {
+/// What was decided when a job was taken.
+pub(crate) struct Terms<'a> {
+    pub(crate) waits_for: &'a [JobNo],
+    pub(crate) predicted: Micros,
+    pub(crate) rank: i64,
+    pub(crate) doomed: bool,
+}
+
+/// The fields in order, so that what was decided stands between what was asked for.
+pub(crate) fn encode_spec(buffer: &mut Vec<u8>, spec: &JobSpec, terms: &Terms<'_>) {
+    let extras = spec.extras();
     buffer.name(1, Some(&spec.id));
     buffer.name(2, spec.node.as_ref());
     buffer.message(3, 0, |b| requirements(b, &spec.requirements));
@@ -140,28 +152,30 @@ pub(crate) fn job_spec(buffer: &mut Vec<u8>, spec: &JobSpec) {
     buffer.uint(5, spec.guarantee.to_wire() as u64);
     buffer.uint(6, spec.on_failure.to_wire() as u64);
     buffer.bytes(7, &spec.payload);
-    if !spec.dependencies.is_empty() {
-        buffer.message(8, 0, |b| spec.dependencies.iter().for_each(|job| b.varint(job.0)));
+    if !terms.waits_for.is_empty() {
+        buffer.message(8, 0, |b| terms.waits_for.iter().for_each(|job| b.varint(job.0)));
     }
-    buffer.uint(9, spec.timeout.0);
-    buffer.uint(10, u64::from(spec.retry));
+    buffer.optional_uint(9, spec.timeout.map(|timeout| timeout.0));
+    buffer.optional_uint(10, spec.retry.map(u64::from));
     buffer.name(11, spec.sender.as_ref());
     buffer.name(12, spec.idempotency_key.as_ref());
-    buffer.uint(13, spec.not_before.0);
+    buffer.uint(13, extras.not_before.0);
     buffer.names(14, &spec.tags);
-    if let Some(escalation) = spec.escalation.as_deref() {
+    if let Some(escalation) = &extras.escalation {
         buffer.message(15, 0, |b| {
             b.uint(1, escalation.priority.map_or(0, Mirror::to_wire) as u64);
             b.name(2, escalation.role.as_ref());
         });
     }
-    buffer.uint(16, spec.input_bytes);
-    buffer.uint(17, spec.predicted.0);
-    buffer.sint(18, spec.rank);
-    buffer.boolean(19, spec.doomed);
-    if let Some(trace) = spec.trace_parent.as_deref() {
+    buffer.optional_uint(16, extras.input_bytes);
+    buffer.uint(17, terms.predicted.0);
+    buffer.sint(18, terms.rank);
+    buffer.boolean(19, terms.doomed);
+    if let Some(trace) = extras.trace_parent {
         buffer.bytes(20, &trace.to_bytes());
     }
+    buffer.names(21, &spec.dependencies);
+    buffer.uint(22, extras.delay.0);
 }
 
 fn requirements(buffer: &mut Vec<u8>, requirements: &Requirements) {

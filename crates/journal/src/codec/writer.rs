@@ -12,6 +12,7 @@ pub(crate) trait Writer {
     fn uint(&mut self, tag: u32, value: u64);
     /// Written even if it is zero, as one of several and an optional are.
     fn present_uint(&mut self, tag: u32, value: u64);
+    fn optional_uint(&mut self, tag: u32, value: Option<u64>);
     fn sint(&mut self, tag: u32, value: i64);
     fn boolean(&mut self, tag: u32, value: bool);
     fn bytes(&mut self, tag: u32, value: &[u8]);
@@ -54,6 +55,13 @@ impl Writer for Vec<u8> {
     fn present_uint(&mut self, tag: u32, value: u64) {
         key(self, tag, VARINT);
         self.varint(value);
+    }
+
+    #[inline]
+    fn optional_uint(&mut self, tag: u32, value: Option<u64>) {
+        if let Some(value) = value {
+            self.present_uint(tag, value);
+        }
     }
 
     #[inline]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bellwether_core::event::{Basis, Loser, Score, Terms};
 use bellwether_core::model::config::Weights;
 use bellwether_core::model::{
-    Guarantee, JobNo, JobSpec, Micros, Name, OnFailure, Priority, Requirements, Resources, Seq,
-    Strategy, Target, Timestamp, Token, WorkerNo,
+    AcceptedJob, JobNo, JobSpec, Micros, Name, Requirements, Resources, Seq, Strategy, Target,
+    Timestamp, Token, WorkerNo,
 };
 use bellwether_core::{Decision, Entry, Event, Reason};
 use bytes::Bytes;
@@ -26,11 +26,7 @@ pub fn plain_lives(after: Seq, jobs: usize) -> Vec<Entry> {
         let job = JobNo(1_000_000 + first / 4);
         let token = Token(first + 1);
         let events = [
-            Event::Submitted {
-                run: None,
-                first: job,
-                jobs: vec![Arc::new(spec(job, &requirements))],
-            },
+            Event::Submitted { run: None, first: job, jobs: vec![accepted(job, &requirements)] },
             Event::Assigned {
                 job,
                 worker: WorkerNo(17),
@@ -56,28 +52,21 @@ pub fn plain_lives(after: Seq, jobs: usize) -> Vec<Entry> {
     entries
 }
 
-fn spec(job: JobNo, requirements: &Arc<Requirements>) -> JobSpec {
-    JobSpec {
-        id: Name::fixed(&format!("0199f8a1-7b7c-7d3e-8e21-{job:012}")),
-        node: None,
+fn accepted(job: JobNo, requirements: &Arc<Requirements>) -> AcceptedJob {
+    let id = Name::fixed(&format!("0199f8a1-7b7c-7d3e-8e21-{job:012}"));
+    let spec = JobSpec {
         requirements: Arc::clone(requirements),
-        priority: Priority::Normal,
-        guarantee: Guarantee::AtLeastOnce,
-        on_failure: OnFailure::Skip,
         payload: Bytes::from_static(&[b'x'; 100]),
+        timeout: Some(Micros::from_secs(90)),
+        retry: Some(3),
+        ..JobSpec::new(id, requirements.kind.clone())
+    };
+    AcceptedJob {
+        spec: Arc::new(spec),
         dependencies: Box::default(),
-        timeout: Micros::from_secs(90),
-        retry: 3,
-        sender: None,
-        idempotency_key: None,
-        not_before: Timestamp(0),
-        tags: Box::default(),
-        escalation: None,
-        input_bytes: 100,
         predicted: Micros(5_000),
         rank: 1_763_000_000_000_000,
         doomed: false,
-        trace_parent: None,
     }
 }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use bellwether_core::event::{Basis, DeadReason, Loser, RunHeader, Score, Shadow, Terms};
 use bellwether_core::model::config::Weights;
 use bellwether_core::model::{
-    Config, Escalation, FailureCause, Guarantee, Heartbeat, JobNo, JobSpec, JobStatus, Micros,
-    Name, OnFailure, Priority, Requirements, Resources, RevokeReason, RunNo, Sample, Seq, Strategy,
-    Target, Timestamp, Token, TraceParent, WorkerNo, WorkerSpec,
+    AcceptedJob, Config, Escalation, Extras, FailureCause, Guarantee, Heartbeat, JobNo, JobSpec,
+    JobStatus, Micros, Name, OnFailure, Priority, Requirements, Resources, RevokeReason, RunNo,
+    Sample, Seq, Strategy, Target, Timestamp, Token, TraceParent, WorkerNo, WorkerSpec,
 };
 use bellwether_core::{Decision, Entry, Event, Moved, Reason};
 use bytes::Bytes;
@@ -69,7 +69,7 @@ impl Samples {
             0 => Event::Submitted {
                 run: self.chance().then(|| RunHeader { run: RunNo(7), id: Name::fixed("nightly") }),
                 first: job,
-                jobs: (0..self.below(3)).map(|_| Arc::new(self.job_spec())).collect(),
+                jobs: (0..self.below(3)).map(|_| self.accepted_job()).collect(),
             },
             1 => Event::Assigned {
                 job,
@@ -137,6 +137,16 @@ impl Samples {
         }
     }
 
+    fn accepted_job(&mut self) -> AcceptedJob {
+        AcceptedJob {
+            spec: Arc::new(self.job_spec()),
+            dependencies: (0..self.below(4)).map(|_| JobNo(self.number())).collect(),
+            predicted: Micros(self.number()),
+            rank: self.number() as i64,
+            doomed: self.chance(),
+        }
+    }
+
     fn job_spec(&mut self) -> JobSpec {
         let target = match self.below(3) {
             0 => Target::Any,
@@ -161,22 +171,27 @@ impl Samples {
             ]),
             on_failure: self.one_of(&[OnFailure::Skip, OnFailure::Run]),
             payload: self.bytes(),
-            dependencies: (0..self.below(4)).map(|_| JobNo(self.number())).collect(),
-            timeout: Micros(self.number()),
-            retry: self.below(6) as u32,
+            dependencies: self.labels(),
+            timeout: Some(Micros(self.number())),
+            retry: Some(self.below(6) as u32),
             sender: self.name(),
             idempotency_key: self.name(),
-            not_before: Timestamp(self.number()),
             tags: self.labels(),
+            extras: self.extras().boxed(),
+        }
+    }
+
+    fn extras(&mut self) -> Extras {
+        Extras {
+            delay: Micros(self.below(2).saturating_mul(self.number())),
+            not_before: Timestamp(self.below(2).saturating_mul(self.number())),
             escalation: self.chance().then(|| {
                 let priority = self.chance().then(|| self.priority());
-                Box::new(Escalation { priority, role: self.name() })
+                Escalation { priority, role: self.name() }
             }),
-            input_bytes: self.number(),
-            predicted: Micros(self.number()),
-            rank: self.number() as i64,
-            doomed: self.chance(),
-            trace_parent: self.chance().then(|| Box::new(self.trace_parent())),
+            // Longer than any payload here, which is what no hint means.
+            input_bytes: self.chance().then(|| 1_000_000 + self.below(1_000_000)),
+            trace_parent: self.chance().then(|| self.trace_parent()),
         }
     }
 

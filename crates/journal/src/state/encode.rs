@@ -6,7 +6,7 @@ use bellwether_wire::{Mirror as _, snapshot as wire, v1};
 use prost::Message;
 
 use super::FORMAT;
-use crate::codec::encode::{about_job, job_spec};
+use crate::codec::encode::{Terms, about_job, encode_spec};
 use crate::codec::writer::Writer as _;
 
 /// A piece ends with the thing that makes it as long as this.
@@ -100,7 +100,14 @@ impl<F: FnMut(&[u8])> Out<F> {
 
 fn encode_job(b: &mut Vec<u8>, no: JobNo, job: &Job) {
     b.uint(1, no.0);
-    b.message(2, about_job(&job.spec), |b| job_spec(b, &job.spec));
+    let terms = Terms {
+        waits_for: &job.dependencies,
+        predicted: job.predicted,
+        rank: job.rank,
+        // It counts among the broken.
+        doomed: false,
+    };
+    b.message(2, about_job(&job.spec), |b| encode_spec(b, &job.spec, &terms));
     match &job.state {
         JobState::Waiting { unmet } => b.present_uint(3, u64::from(*unmet)),
         JobState::Delayed { until } => b.present_uint(4, until.0),
@@ -130,7 +137,6 @@ fn encode_job(b: &mut Vec<u8>, no: JobNo, job: &Job) {
         });
     }
     b.name(19, job.pinned.as_deref());
-    b.sint(20, job.rank.wrapping_sub(job.spec.rank));
     b.uint(21, job.ended_at.0);
     b.uint(22, u64::from(job.broken));
     if !job.dependents.is_empty() {

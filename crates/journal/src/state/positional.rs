@@ -129,8 +129,8 @@ fn job_spec(r: &mut Reader<'_>) -> Read<v1::JobSpec> {
     spec.requirements = Some(requirements);
     (spec.priority, spec.guarantee, spec.on_failure) = (r.variant()?, r.variant()?, r.variant()?);
     spec.payload = r.bytes()?;
-    spec.dependencies = r.list(Reader::u64)?;
-    (spec.timeout, spec.retry) = (r.u64()?, r.u32()?);
+    spec.waits_for = r.list(Reader::u64)?;
+    (spec.timeout, spec.retry) = (Some(r.u64()?), Some(r.u32()?));
     (spec.sender, spec.idempotency_key) = (r.optional_text()?, r.optional_text()?);
     spec.not_before = r.u64()?;
     spec.tags = r.list(Reader::text)?;
@@ -138,7 +138,7 @@ fn job_spec(r: &mut Reader<'_>) -> Read<v1::JobSpec> {
         let priority = r.option(Reader::variant)?.unwrap_or_default();
         Ok(v1::Escalation { priority, role: r.optional_text()? })
     })?;
-    (spec.input_bytes, spec.predicted) = (r.u64()?, r.u64()?);
+    (spec.input_bytes, spec.predicted) = (Some(r.u64()?), r.u64()?);
     (spec.rank, spec.doomed) = (r.i64()?, r.bool()?);
     Ok(spec)
 }

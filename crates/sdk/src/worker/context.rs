@@ -1,9 +1,9 @@
 //! What a handler knows of its attempt.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use bellwether_wire::v1;
+use bellwether_wire::{TraceParent, v1};
 use bytes::Bytes;
 use tokio::sync::{Notify, mpsc};
 
@@ -36,15 +36,15 @@ impl Context {
     }
 
     pub fn id(&self) -> &str {
-        &self.0.offer.id
+        &self.spec().id
     }
 
     pub fn kind(&self) -> &str {
-        &self.0.offer.r#type
+        self.spec().kind()
     }
 
     pub fn payload(&self) -> &Bytes {
-        &self.0.offer.payload
+        &self.spec().payload
     }
 
     /// From 1.
@@ -65,8 +65,14 @@ impl Context {
 
     /// W3C's trace context that this attempt belongs to, if its submitter gave one or the scheduler
     /// records traces: the parent of spans that the handler makes.
-    pub fn trace_parent(&self) -> Option<&str> {
-        Some(self.0.offer.trace_parent.as_str()).filter(|text| !text.is_empty())
+    pub fn trace_parent(&self) -> Option<String> {
+        TraceParent::from_bytes(&self.0.offer.trace_parent).ok().map(|trace| trace.to_string())
+    }
+
+    /// What the job is, as it was submitted.
+    pub fn spec(&self) -> &v1::JobSpec {
+        static NOTHING: LazyLock<v1::JobSpec> = LazyLock::new(v1::JobSpec::default);
+        self.0.offer.spec.as_ref().unwrap_or(&NOTHING)
     }
 
     /// Everything that the scheduler said.

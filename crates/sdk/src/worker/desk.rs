@@ -333,7 +333,7 @@ fn attempt(context: &Context) -> v1::Attempt {
 }
 
 fn must_claim(context: &Context) -> bool {
-    context.offer().guarantee() == v1::Guarantee::ExactlyOnce
+    context.spec().guarantee() == v1::Guarantee::ExactlyOnce
 }
 
 /// A start that may have got lost; with a claim the scheduler has granted it and knows.

@@ -69,10 +69,10 @@ impl Executor {
     /// `since` is when the session began to start handlers in one go.
     pub(crate) fn begin(&self, context: &Context, since: Instant) -> Begun {
         let offer = context.offer();
-        let Some(handler) = self.handlers.get(&offer.r#type) else {
+        let Some(handler) = self.handlers.get(context.kind()) else {
             return Begun::Finished(Outcome::retry(format_args!(
                 "this worker has no handler for jobs of type {}; give them a role that only workers with one have",
-                offer.r#type
+                context.kind()
             )));
         };
         if !offer.load_model.is_empty() {
@@ -125,7 +125,8 @@ impl Executor {
     ) -> Begun {
         let happenings = self.happenings.clone();
         let context = context.clone();
-        let limit = Duration::from_micros(context.offer().timeout).saturating_add(TIMEOUT_GRACE);
+        let limit = Duration::from_micros(context.spec().timeout.unwrap_or_default())
+            .saturating_add(TIMEOUT_GRACE);
         let task = tokio::spawn(async move {
             let outcome = match tokio::time::timeout(limit, work).await {
                 Ok(outcome) => outcome,

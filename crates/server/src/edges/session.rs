@@ -3,7 +3,7 @@
 //! The edge hands in what the worker says, as the messages of the schema, and takes from the channel
 //! that [`WorkerSession::open`] gives what the worker is to be told.
 
-use bellwether_core::model::WorkerId;
+use bellwether_core::model::{TraceParent, WorkerId};
 use bellwether_core::{Command, Offer};
 use bellwether_wire::rejection::MALFORMED;
 use bellwether_wire::worker::{
@@ -122,7 +122,7 @@ pub(crate) fn to_wire(outgoing: Outgoing, tracing: Option<Tracing>) -> v1::Sched
         offers: outgoing
             .offers
             .iter()
-            .map(|(offer, run)| traced(offer, offer_to_wire(offer, run.as_ref()), tracing))
+            .map(|(offer, run)| offer_to_wire(offer, run.as_ref(), trace_of(offer, tracing)))
             .collect(),
         grants: outgoing.grants.into_iter().map(attempt_to_wire).collect(),
         revokes: outgoing
@@ -139,12 +139,10 @@ pub(crate) fn to_wire(outgoing: Outgoing, tracing: Option<Tracing>) -> v1::Sched
 
 /// If the scheduler records the job's trace, the worker's spans belong below the attempt's; else
 /// below what the submitter said.
-fn traced(offer: &Offer, mut wire: v1::Offer, tracing: Option<Tracing>) -> v1::Offer {
-    let trace = tracing.and_then(|tracing| tracing.of_job(offer.attempt.job, &offer.spec));
-    if let Some(trace) = trace {
-        wire.trace_parent = trace.of_attempt(offer.attempt.token).to_string();
-    }
-    wire
+fn trace_of(offer: &Offer, tracing: Option<Tracing>) -> Option<TraceParent> {
+    let recorded = tracing.and_then(|tracing| tracing.of_job(offer.attempt.job, &offer.spec));
+    let given = offer.spec.extras().trace_parent;
+    recorded.map(|trace| trace.of_attempt(offer.attempt.token)).or(given)
 }
 
 fn refusal(refusal: Refusal<Malformed>) -> v1::Refusal {

@@ -86,9 +86,8 @@ async fn promtool_finds_nothing_wrong_with_the_metrics() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn types_past_the_bound_share_a_label() -> Result<()> {
     let mut fixture = Fixture::start().await?;
-    let jobs = (0..80).map(|number| bellwether_wire::v1::NewJob {
-        r#type: format!("type-{number}"),
-        ..crate::fixture::job(&format!("j{number}"))
+    let jobs = (0..80).map(|number| {
+        bellwether_wire::v1::JobSpec::new(format!("j{number}"), format!("type-{number}"))
     });
     fixture.submit(jobs.collect()).await?;
     let address = fixture.server.http_address();

@@ -105,6 +105,11 @@ fn named<'a>(spans: &'a [Span], name: &str) -> Result<&'a Span> {
     spans.iter().find(|span| span.name == name).with_context(|| format!("{name} in {spans:?}"))
 }
 
+fn traced(id: &str, trace: &str) -> Result<v1::JobSpec> {
+    let trace_parent = TraceParent::parse(trace)?.to_bytes().to_vec().into();
+    Ok(v1::JobSpec { trace_parent, ..job(id) })
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn one_trace_leads_from_the_submitter_to_the_attempt() -> Result<()> {
     let collector = Collector::start().await?;
@@ -116,7 +121,7 @@ async fn one_trace_leads_from_the_submitter_to_the_attempt() -> Result<()> {
     fixture.client.submit(request).await?;
     let offer = worker.offer().await?;
     let given = TraceParent::parse(GIVEN)?;
-    let told = TraceParent::parse(&offer.trace_parent)?;
+    let told = TraceParent::from_bytes(&offer.trace_parent)?;
     assert_eq!((told.trace_id, told.flags), (given.trace_id, 1));
     assert_ne!(told.span_id, given.span_id);
     let begun = v1::report::Report::Acknowledge(v1::Acknowledge {});
@@ -163,17 +168,18 @@ async fn a_trace_nobody_records_is_passed_on_and_not_sent() -> Result<()> {
     let otlp = Some(collector.config(0));
     let mut fixture = Fixture::with(|config| config.otlp = otlp).await?;
     let mut worker = fixture.worker("w", 1).await?;
-    let traced = |id: &str, trace: &str| v1::NewJob { trace_parent: trace.to_owned(), ..job(id) };
-    let wrong = fixture.submit(vec![traced("wrong", "00-what")]).await?;
+    let wrong = v1::JobSpec { trace_parent: "00-what".into(), ..job("wrong") };
+    let wrong = fixture.submit(vec![wrong]).await?;
     assert!(rejection(&wrong[0]).message.contains("trace_parent"), "{wrong:?}");
-    fixture.submit(vec![traced("a", UNSAMPLED), job("b"), traced("c", GIVEN)]).await?;
+    fixture.submit(vec![traced("a", UNSAMPLED)?, job("b"), traced("c", GIVEN)?]).await?;
     let mut told = Vec::new();
     for _ in 0..3 {
         let offer = worker.offer().await?;
         worker.complete(&offer, "done").await?;
         told.push(offer.trace_parent);
     }
-    assert_eq!((told[0].as_str(), told[1].as_str()), (UNSAMPLED, ""));
+    let unsampled = TraceParent::parse(UNSAMPLED)?.to_bytes();
+    assert_eq!((&told[0][..], &told[1][..]), (&unsampled[..], &[][..]));
     let spans = collector.jobs(1).await?;
     let jobs: Vec<_> = spans.iter().filter_map(|s| attribute(s, "bellwether.job.id")).collect();
     assert!(jobs.iter().all(|id| *id == "c"), "{jobs:?}");
@@ -183,10 +189,10 @@ async fn a_trace_nobody_records_is_passed_on_and_not_sent() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_trace_survives_the_scheduler_and_needs_no_collector() -> Result<()> {
     let mut fixture = Fixture::start().await?;
-    fixture.submit(vec![v1::NewJob { trace_parent: GIVEN.to_owned(), ..job("a") }]).await?;
+    fixture.submit(vec![traced("a", GIVEN)?]).await?;
     let fixture = fixture.restart().await?;
     let mut worker = fixture.worker("w", 1).await?;
-    assert_eq!(worker.offer().await?.trace_parent, GIVEN);
+    assert_eq!(TraceParent::from_bytes(&worker.offer().await?.trace_parent)?.to_string(), GIVEN);
     Ok(())
 }
 
@@ -201,7 +207,7 @@ async fn the_header_of_a_rest_call_stands_for_jobs_without_a_trace_of_their_own(
         format!("POST /scheduler/jobs HTTP/1.1\r\nhost: x\r\ntraceparent: {GIVEN}\r\n{head}");
     let mut stream = TcpStream::connect(fixture.server.http_address()).await?;
     stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).await?;
-    assert_eq!(worker.offer().await?.trace_parent, GIVEN);
+    assert_eq!(TraceParent::from_bytes(&worker.offer().await?.trace_parent)?.to_string(), GIVEN);
     Ok(())
 }
 

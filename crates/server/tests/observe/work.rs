@@ -4,7 +4,7 @@ use anyhow::Result;
 use bellwether_wire::v1;
 use tokio::task::JoinHandle;
 
-use crate::fixture::{Fixture, job};
+use crate::fixture::Fixture;
 
 #[derive(Debug)]
 pub(crate) struct Busy(JoinHandle<Result<()>>);
@@ -17,7 +17,7 @@ impl Busy {
                 let offer = worker.offer().await?;
                 let kind = v1::report::Report::Acknowledge(v1::Acknowledge {});
                 worker.report(&offer, kind).await?;
-                if offer.r#type == "broken" {
+                if offer.spec.as_ref().is_some_and(|spec| spec.kind() == "broken") {
                     worker.fail(&offer, "as it should").await?;
                 } else {
                     worker.complete(&offer, "done").await?;
@@ -36,8 +36,7 @@ impl Drop for Busy {
 /// Submits so many jobs and waits until all have ended.
 pub(crate) async fn run(fixture: &mut Fixture, kind: &str, name: &str, count: usize) -> Result<()> {
     let ids: Vec<String> = (0..count).map(|number| format!("{name}-{number}")).collect();
-    let jobs =
-        ids.iter().map(|id| v1::NewJob { r#type: kind.to_owned(), retry: Some(1), ..job(id) });
+    let jobs = ids.iter().map(|id| v1::JobSpec { retry: Some(1), ..v1::JobSpec::new(id, kind) });
     fixture.submit(jobs.collect()).await?;
     let state = match kind {
         "broken" => v1::JobState::DeadLettered,

@@ -7,8 +7,8 @@ use bellwether_wire::v1::report::Report;
 
 use crate::fixture::{DEADLINE, Fixture, accepted, job};
 
-fn large(id: String) -> v1::NewJob {
-    v1::NewJob { payload: vec![7; 100_000].into(), ..job(&id) }
+fn large(id: String) -> v1::JobSpec {
+    v1::JobSpec { payload: vec![7; 100_000].into(), ..job(&id) }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -58,7 +58,7 @@ impl Fixture {
         Ok(Fixture { folder, config, server, client })
     }
 
-    pub(crate) async fn submit(&mut self, jobs: Vec<v1::NewJob>) -> Result<Vec<v1::SubmitResult>> {
+    pub(crate) async fn submit(&mut self, jobs: Vec<v1::JobSpec>) -> Result<Vec<v1::SubmitResult>> {
         let submissions = jobs.into_iter().map(single).collect();
         let response = self.client.submit(v1::SubmitRequest { submissions }).await?;
         Ok(response.into_inner().results)
@@ -120,12 +120,12 @@ pub(crate) async fn channel(server: &Server) -> Result<Channel> {
     Ok(tonic::transport::Endpoint::from_shared(address)?.connect().await?)
 }
 
-pub(crate) fn single(job: v1::NewJob) -> v1::Submission {
+pub(crate) fn single(job: v1::JobSpec) -> v1::Submission {
     v1::Submission { run_id: String::new(), jobs: vec![job] }
 }
 
-pub(crate) fn job(id: &str) -> v1::NewJob {
-    v1::NewJob { id: id.to_owned(), r#type: "test".to_owned(), ..Default::default() }
+pub(crate) fn job(id: &str) -> v1::JobSpec {
+    v1::JobSpec::new(id, "test")
 }
 
 pub(crate) fn spec(id: &str, slots: u32) -> v1::WorkerSpec {

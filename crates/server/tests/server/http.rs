@@ -36,6 +36,6 @@ async fn idle_connections_keep_nobody_out() -> Result<()> {
     }
     fixture.submit(vec![job("a")]).await?;
     let mut worker = fixture.worker("w", 1).await?;
-    assert_eq!(worker.offer().await?.id, "a");
+    assert_eq!(worker.offer().await?.job_id(), "a");
     Ok(())
 }

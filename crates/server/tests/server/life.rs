@@ -18,7 +18,7 @@ async fn a_job_is_submitted_offered_and_completed() -> Result<()> {
 
     let mut worker = fixture.worker("w", 1).await?;
     let offer = worker.offer().await?;
-    assert_eq!(offer.id, "a");
+    assert_eq!(offer.job_id(), "a");
     worker.complete(&offer, "42").await?;
     worker.reports_done(1).await?;
     let done = fixture.job("a").await?;
@@ -70,7 +70,7 @@ async fn a_running_job_goes_on_through_a_restart() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failed_job_is_retried_and_then_dead_lettered() -> Result<()> {
     let mut fixture = Fixture::start().await?;
-    fixture.submit(vec![v1::NewJob { retry: Some(1), ..job("a") }]).await?;
+    fixture.submit(vec![v1::JobSpec { retry: Some(1), ..job("a") }]).await?;
     let mut worker = fixture.worker("w", 1).await?;
     for number in 1..=2 {
         let offer = worker.offer().await?;
@@ -98,12 +98,12 @@ async fn a_cancelled_job_is_revoked() -> Result<()> {
     let mut worker = fixture.worker("w", 1).await?;
     let offer = worker.offer().await?;
     worker.report(&offer, Report::Acknowledge(v1::Acknowledge {})).await?;
-    let request =
-        v1::CancelRequest { ids: vec![offer.id.clone()], reason: "changed my mind".to_owned() };
+    let id = offer.job_id().to_owned();
+    let request = v1::CancelRequest { ids: vec![id.clone()], reason: "changed my mind".to_owned() };
     let done = fixture.client.cancel(request).await?.into_inner();
     assert!(done.refused.is_empty());
     assert_eq!(worker.revoke().await?.token, offer.token);
-    let cancelled = fixture.job(&offer.id).await?;
+    let cancelled = fixture.job(&id).await?;
     assert_eq!(cancelled.state(), JobState::Cancelled);
     assert_eq!(cancelled.explanation, "changed my mind");
 
@@ -115,7 +115,7 @@ async fn a_cancelled_job_is_revoked() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_key_is_the_same_job() -> Result<()> {
     let mut fixture = Fixture::start().await?;
-    let keyed = |id: &str| v1::NewJob { idempotency_key: "k".to_owned(), ..job(id) };
+    let keyed = |id: &str| v1::JobSpec { idempotency_key: "k".to_owned(), ..job(id) };
     let first = fixture.submit(vec![keyed("a")]).await?;
     let second = fixture.submit(vec![keyed("b")]).await?;
     assert_eq!(accepted(&first[0]).jobs, accepted(&second[0]).jobs);
@@ -129,7 +129,7 @@ async fn the_same_key_is_the_same_job() -> Result<()> {
 async fn a_run_goes_in_order_and_a_cycle_is_refused_whole() -> Result<()> {
     let mut fixture = Fixture::start().await?;
     let after =
-        |id: &str, before: &str| v1::NewJob { dependencies: vec![before.to_owned()], ..job(id) };
+        |id: &str, before: &str| v1::JobSpec { dependencies: vec![before.to_owned()], ..job(id) };
     let run = v1::Submission { run_id: "r".to_owned(), jobs: vec![job("a"), after("b", "a")] };
     let cycle =
         v1::Submission { run_id: String::new(), jobs: vec![after("c", "d"), after("d", "c")] };
@@ -140,12 +140,12 @@ async fn a_run_goes_in_order_and_a_cycle_is_refused_whole() -> Result<()> {
 
     let mut worker = fixture.worker("w", 4).await?;
     let first = worker.offer().await?;
-    assert_eq!((first.id.as_str(), first.run_id.as_str()), ("a", "r"));
+    assert_eq!((first.job_id(), first.run_id.as_str()), ("a", "r"));
     assert_eq!(fixture.job("b").await?.state(), JobState::Waiting);
-    assert_eq!(fixture.job("b").await?.dependencies, ["a"]);
+    assert_eq!(fixture.job("b").await?.spec.unwrap().dependencies, ["a"]);
     worker.complete(&first, "").await?;
     let second = worker.offer().await?;
-    assert_eq!(second.id, "b");
+    assert_eq!(second.job_id(), "b");
     Ok(())
 }
 
@@ -153,7 +153,7 @@ async fn a_run_goes_in_order_and_a_cycle_is_refused_whole() -> Result<()> {
 async fn exactly_once_is_claimed_and_granted() -> Result<()> {
     let mut fixture = Fixture::start().await?;
     let guarantee = v1::Guarantee::ExactlyOnce as i32;
-    fixture.submit(vec![v1::NewJob { guarantee, ..job("a") }]).await?;
+    fixture.submit(vec![v1::JobSpec { guarantee, ..job("a") }]).await?;
     let mut worker = fixture.worker("w", 1).await?;
     let offer = worker.offer().await?;
     worker.complete(&offer, "unclaimed").await?;

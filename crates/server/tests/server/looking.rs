@@ -15,7 +15,7 @@ async fn whoever_waits_is_told_of_every_end() -> Result<()> {
     let mut worker = fixture.worker("w", 2).await?;
     let (first, second) = (worker.offer().await?, worker.offer().await?);
     worker.complete(&first, "one").await?;
-    fixture.job_is(&first.id, JobState::Completed).await?;
+    fixture.job_is(first.job_id(), JobState::Completed).await?;
 
     let ids = vec!["a".to_owned(), "b".to_owned()];
     let request = v1::WaitJobsRequest { ids, progress: false };
@@ -60,10 +60,12 @@ async fn events_are_read_from_the_start_and_followed() -> Result<()> {
 async fn jobs_are_found_by_what_is_known_of_them() -> Result<()> {
     let mut fixture = Fixture::start().await?;
     let jobs: Vec<_> = (0..25)
-        .map(|index| v1::NewJob {
-            r#type: if index % 2 == 0 { "even" } else { "odd" }.to_owned(),
+        .map(|index| v1::JobSpec {
             tags: if index == 7 { vec!["lucky".to_owned()] } else { Vec::new() },
-            ..job(&format!("job-{index:02}"))
+            ..v1::JobSpec::new(
+                format!("job-{index:02}"),
+                if index % 2 == 0 { "even" } else { "odd" },
+            )
         })
         .collect();
     let results = fixture.submit(jobs).await?;
@@ -115,11 +117,11 @@ async fn a_dependency_that_the_core_has_forgotten_is_known_from_history() -> Res
     }
     fixture.job_is("a", JobState::Completed).await?;
     fixture.job_is("filler", JobState::Completed).await?;
-    let after = |id: &str| v1::NewJob { dependencies: vec!["a".to_owned()], ..job(id) };
+    let after = |id: &str| v1::JobSpec { dependencies: vec!["a".to_owned()], ..job(id) };
     let results = fixture.submit(vec![after("b")]).await?;
     assert_eq!(accepted(&results[0]).jobs[0].id, "b");
-    assert_eq!(worker.offer().await?.id, "b");
-    let unknown = v1::NewJob { dependencies: vec!["never".to_owned()], ..job("c") };
+    assert_eq!(worker.offer().await?.job_id(), "b");
+    let unknown = v1::JobSpec { dependencies: vec!["never".to_owned()], ..job("c") };
     let results = fixture.submit(vec![unknown]).await?;
     assert_eq!(rejection(&results[0]).code, "unknown_dependency");
     Ok(())
@@ -172,15 +174,15 @@ async fn status_counts_every_job_that_was_acknowledged() -> Result<()> {
     worker.offer().await?;
     let running = worker.offer().await?;
     worker.report(&running, Kind::Acknowledge(v1::Acknowledge {})).await?;
-    fixture.job_is(&running.id, JobState::Running).await?;
+    fixture.job_is(running.job_id(), JobState::Running).await?;
     let ready = 60_000;
     for batch in (0..ready).collect::<Vec<_>>().chunks(5_000) {
         fixture
             .submit(batch.iter().map(|number| job(&format!("ready-{number}"))).collect())
             .await?;
     }
-    let delayed = v1::NewJob { delay: 3_600_000_000, ..job("delayed") };
-    let dependent = v1::NewJob { dependencies: vec!["delayed".to_owned()], ..job("dependent") };
+    let delayed = v1::JobSpec { delay: 3_600_000_000, ..job("delayed") };
+    let dependent = v1::JobSpec { dependencies: vec!["delayed".to_owned()], ..job("dependent") };
     fixture.submit(vec![delayed]).await?;
     fixture.submit(vec![dependent]).await?;
 

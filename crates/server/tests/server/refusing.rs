@@ -30,8 +30,8 @@ async fn a_full_queue_asks_for_patience_first_and_then_refuses() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_can_not_be_read_is_named_and_the_rest_is_taken() -> Result<()> {
     let mut fixture = Fixture::start().await?;
-    let nameless = v1::NewJob { r#type: String::new(), ..job("b") };
-    let large = v1::NewJob { payload: vec![0; (1 << 20) + 1].into(), ..job("c") };
+    let nameless = v1::JobSpec::new("b", "");
+    let large = v1::JobSpec { payload: vec![0; (1 << 20) + 1].into(), ..job("c") };
     let results = fixture.submit(vec![job("a"), nameless, large]).await?;
     assert_eq!(accepted(&results[0]).jobs.len(), 1);
     let malformed = rejection(&results[1]);
@@ -47,7 +47,7 @@ async fn what_can_not_be_read_is_named_and_the_rest_is_taken() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_above_the_limit_is_refused_before_it_is_read() -> Result<()> {
     let mut fixture = Fixture::with(|config| config.limits.message_bytes_max = 1 << 20).await?;
-    let jobs = (0..3).map(|_| v1::NewJob { payload: vec![0; 900_000].into(), ..job("") });
+    let jobs = (0..3).map(|_| v1::JobSpec { payload: vec![0; 900_000].into(), ..job("") });
     let error = fixture.submit(jobs.collect()).await.unwrap_err();
     assert_eq!(error.downcast_ref::<tonic::Status>().unwrap().code(), Code::OutOfRange);
     assert!(fixture.submit(vec![job("small")]).await.is_ok(), "the connection lives on");
@@ -99,7 +99,7 @@ async fn a_second_session_replaces_the_first() -> Result<()> {
     let status = first.end().await?.expect("it is told");
     assert_eq!((status.code(), code_of(&status)), (Code::Aborted, "replaced"));
     fixture.submit(vec![job("a")]).await?;
-    assert_eq!(second.offer().await?.id, "a");
+    assert_eq!(second.offer().await?.job_id(), "a");
     Ok(())
 }
 
@@ -114,7 +114,7 @@ async fn a_worker_that_leaves_gives_back_what_it_held() -> Result<()> {
     leaving.close();
     assert!(leaving.end().await?.is_none(), "the scheduler closes its side, too");
     let mut staying = fixture.worker("w2", 1).await?;
-    assert_eq!(staying.offer().await?.id, "a");
+    assert_eq!(staying.offer().await?.job_id(), "a");
     Ok(())
 }
 

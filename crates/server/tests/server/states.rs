@@ -8,13 +8,14 @@ use serde_json::json;
 
 use crate::fixture::{FakeWorker, Fixture, job};
 
-fn after(id: &str, before: &str) -> v1::NewJob {
-    v1::NewJob { dependencies: vec![before.to_owned()], ..job(id) }
+fn after(id: &str, before: &str) -> v1::JobSpec {
+    v1::JobSpec { dependencies: vec![before.to_owned()], ..job(id) }
 }
 
 /// Nobody will ever take it.
-fn for_nobody(job: v1::NewJob) -> v1::NewJob {
-    v1::NewJob { role: "nobody".to_owned(), ..job }
+fn for_nobody(mut job: v1::JobSpec) -> v1::JobSpec {
+    job.requirements.get_or_insert_default().role = "nobody".to_owned();
+    job
 }
 
 async fn fail_for_good(worker: &mut FakeWorker) -> Result<()> {
@@ -65,7 +66,7 @@ async fn an_escalation_starts_the_count_of_failures_anew() -> Result<()> {
     let escalation =
         v1::Escalation { priority: v1::Priority::Critical as i32, ..Default::default() };
     let escalation = Some(escalation);
-    fixture.submit(vec![v1::NewJob { retry: Some(0), escalation, ..job("a") }]).await?;
+    fixture.submit(vec![v1::JobSpec { retry: Some(0), escalation, ..job("a") }]).await?;
     let mut worker = fixture.worker("w", 1).await?;
     let first = worker.offer().await?;
     worker.fail(&first, "no luck").await?;
@@ -99,7 +100,7 @@ async fn what_was_skipped_waits_again_when_its_dependency_is_retried() -> Result
 async fn a_delay_begins_to_count_when_the_dependencies_have_ended() -> Result<()> {
     let mut fixture = Fixture::start().await?;
     fixture.submit(vec![job("a")]).await?;
-    fixture.submit(vec![v1::NewJob { delay: 3_600_000_000, ..after("b", "a") }]).await?;
+    fixture.submit(vec![v1::JobSpec { delay: 3_600_000_000, ..after("b", "a") }]).await?;
     assert_eq!(fixture.listed(JobState::Waiting).await?, ["b"]);
     let mut worker = fixture.worker("w", 1).await?;
     let offer = worker.offer().await?;
@@ -147,7 +148,7 @@ async fn pages_of_one_state_are_full_but_for_the_last() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn history_is_the_same_when_it_is_made_anew() -> Result<()> {
     let mut fixture = Fixture::start().await?;
-    let delayed = v1::NewJob { delay: 3_600_000_000, ..after("delayed", "done") };
+    let delayed = v1::JobSpec { delay: 3_600_000_000, ..after("delayed", "done") };
     fixture.submit(vec![job("done")]).await?;
     fixture.submit(vec![delayed, for_nobody(after("ready", "done"))]).await?;
     let mut worker = fixture.worker("w", 1).await?;

@@ -190,7 +190,7 @@ async fn the_inside_is_out_of_reach_unless_it_is_allowed() -> Result<()> {
         becomes(&fixture, "bellwether_sink_dropped_total", 1).await?;
         assert_eq!(metric(&fixture, "bellwether_sink_failures_total").await?, 2, "{url}");
         // Nobody else has noticed.
-        assert_eq!(fixture.worker("w", 1).await?.offer().await?.id, "a");
+        assert_eq!(fixture.worker("w", 1).await?.offer().await?.job_id(), "a");
     }
     assert!(receiver.posts.try_recv().is_err(), "something was posted");
     Ok(())

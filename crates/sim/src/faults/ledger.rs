@@ -125,7 +125,7 @@ impl Ledger {
         self.last_seq = entry.seq;
         self.last_at = entry.at;
         match &entry.event {
-            Event::Submitted { jobs, .. } => jobs.iter().for_each(|spec| self.submitted(spec)),
+            Event::Submitted { jobs, .. } => jobs.iter().for_each(|job| self.submitted(&job.spec)),
             Event::Assigned { job, worker, hedge, .. } => {
                 self.assigned(*job, *worker, Token::from(entry.seq), *hedge);
             }

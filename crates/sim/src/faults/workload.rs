@@ -1,8 +1,8 @@
 //! The jobs that simulated clients ask for.
 
 use bellwether_core::model::{
-    Escalation, Guarantee, JobId, Micros, Name, NewJob, OnFailure, Priority, Resources, Submission,
-    Target, Timestamp,
+    Escalation, Guarantee, JobId, JobSpec, Micros, Name, OnFailure, Priority, Resources,
+    Submission, Target, Timestamp,
 };
 
 use super::plan::{self, CAPABILITIES, KINDS, MODELS, ROLES};
@@ -37,19 +37,19 @@ impl Workload {
     pub(crate) fn run(&mut self, known: &[JobId]) -> Submission {
         let count = self.random.between(2, 7) as usize;
         let keyed = self.random.chance(500);
-        let mut jobs: Vec<NewJob> = Vec::with_capacity(count);
+        let mut jobs: Vec<JobSpec> = Vec::with_capacity(count);
         for _ in 0..count {
             let mut job = self.job();
             // Either all have keys or none has: a run is submitted again as a whole.
             job.idempotency_key = keyed.then(|| self.name("k"));
             for earlier in &jobs {
                 if self.random.chance(400) {
-                    job.dependencies.push(earlier.id.clone());
+                    job.depend_on(earlier.id.clone());
                 }
             }
             if !known.is_empty() && self.random.chance(150) {
                 let outside = self.random.pick(known).clone();
-                job.dependencies.push(outside);
+                job.depend_on(outside);
             }
             if self.random.chance(300) {
                 job.on_failure = OnFailure::Run;
@@ -70,15 +70,15 @@ impl Workload {
         match self.random.below(4) {
             0 => {
                 let id = submission.jobs[last].id.clone();
-                submission.jobs[last].dependencies.push(id);
+                submission.jobs[last].depend_on(id);
             }
-            1 => submission.jobs[0].dependencies.push(Name::fixed("nowhere")),
+            1 => submission.jobs[0].depend_on(Name::fixed("nowhere")),
             2 => submission.jobs[last].retry = Some(99),
             _ => {
                 let (first, end) =
                     (submission.jobs[0].id.clone(), submission.jobs[last].id.clone());
-                submission.jobs[0].dependencies = vec![end];
-                submission.jobs[last].dependencies = vec![first];
+                submission.jobs[0].dependencies = Box::new([end]);
+                submission.jobs[last].dependencies = Box::new([first]);
             }
         }
         if let Some(id) = known.first()
@@ -103,14 +103,14 @@ impl Workload {
         Some(again)
     }
 
-    fn job(&mut self) -> NewJob {
+    fn job(&mut self) -> JobSpec {
         let kind = self.random.pick_name(&KINDS);
         let id = self.name("j");
         let key = self.random.chance(600).then(|| self.name("k"));
         let duration_ms = self.random.skewed(1, self.duration_max) as u32;
         let temper = self.temper();
         let random = &mut self.random;
-        let mut job = NewJob::new(id, kind);
+        let mut job = JobSpec::new(id, kind);
         job.payload = Program { temper, duration_ms }.to_payload();
         job.idempotency_key = key;
         job.priority = *random.pick(&Priority::ALL);
@@ -121,7 +121,7 @@ impl Workload {
             Guarantee::ExactlyOnce,
             Guarantee::ExactlyOnce,
         ]);
-        job.requirements.target = match random.below(10) {
+        job.requirements_mut().target = match random.below(10) {
             0 => Target::Role(random.pick_name(&ROLES)),
             1 => Target::Receiver(plan::worker_id(random.index(self.workers))),
             _ => Target::Any,
@@ -129,14 +129,14 @@ impl Workload {
         // A receiver may lack a skill for ever; only jobs that somebody can run ask for one.
         if !matches!(job.requirements.target, Target::Receiver(_)) {
             if random.chance(200) {
-                job.requirements.capabilities = [random.pick_name(&CAPABILITIES)].into();
+                job.requirements_mut().capabilities = [random.pick_name(&CAPABILITIES)].into();
             }
             if random.chance(150) {
-                job.requirements.model = Some(random.pick_name(&MODELS));
+                job.requirements_mut().model = Some(random.pick_name(&MODELS));
             }
         }
         if random.chance(300) {
-            job.requirements.resources = Resources {
+            job.requirements_mut().resources = Resources {
                 cpu: random.between(0, u64::from(plan::WORKER_CPU)) as u32,
                 memory: random.between(0, plan::WORKER_MEMORY),
             };
@@ -144,10 +144,14 @@ impl Workload {
         job.timeout = random.chance(300).then(|| Micros::from_secs(random.between(1, 30)));
         job.retry = random.chance(500).then(|| random.between(0, 5) as u32);
         job.sender = random.chance(500).then(|| random.pick_name(&["ann", "bob"]));
-        job.delay = Micros::from_millis(if random.chance(150) { random.below(15_000) } else { 0 });
-        job.not_before = Timestamp(if random.chance(100) { random.below(60_000_000) } else { 0 });
         if random.chance(150) {
-            job.escalation = Some(Escalation {
+            job.extras_mut().delay = Micros::from_millis(random.below(15_000));
+        }
+        if random.chance(100) {
+            job.extras_mut().not_before = Timestamp(random.below(60_000_000));
+        }
+        if random.chance(150) {
+            job.extras_mut().escalation = Some(Escalation {
                 priority: random.chance(700).then_some(Priority::Critical),
                 role: random.chance(500).then(|| random.pick_name(&ROLES)),
             });

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet, VecDeque};
 
 use bellwether_core::model::config::PredictorKind;
 use bellwether_core::model::{
-    Config, HeldAttempt, JobNo, Micros, Name, NewJob, Resources, Strategy, Submission, Timestamp,
+    Config, HeldAttempt, JobNo, JobSpec, Micros, Name, Resources, Strategy, Submission, Timestamp,
     Token, WorkerId, WorkerNo,
 };
 use bellwether_core::{Answer, Command, Effect, Engine, Event, Rejection, Report};
@@ -341,7 +341,7 @@ impl<'s, 'a> Progress<'s, 'a> {
     fn outcomes(mut self) -> Vec<Outcome> {
         for (at, job) in self.stage.jobs.iter().enumerate() {
             let ends = job.dependencies.iter().map(|&on| self.outcomes[on].end);
-            let delay = job.asked.as_ref().map_or(Micros::ZERO, |asked| asked.delay);
+            let delay = job.asked.as_ref().map_or(Micros::ZERO, |asked| asked.extras().delay);
             self.outcomes[at].ready = ends.fold(job.arrival + delay, Micros::max);
         }
         self.outcomes
@@ -354,22 +354,22 @@ impl<'s, 'a> Progress<'s, 'a> {
     }
 }
 
-fn new_job(stage: &Stage<'_>, at: usize) -> NewJob {
+fn new_job(stage: &Stage<'_>, at: usize) -> JobSpec {
     let job = &stage.jobs[at];
     let trace = job.trace;
     let dependencies = job.dependencies.iter().map(|&on| stage.jobs[on].trace.id.clone()).collect();
     if let Some(asked) = &job.asked {
-        return NewJob { dependencies, ..asked.clone() };
+        return JobSpec { dependencies, ..asked.clone() };
     }
-    let mut new = NewJob::new(trace.id.clone(), trace.kind.clone());
+    let mut new = JobSpec::new(trace.id.clone(), trace.kind.clone());
     // Every job takes one slot. The fleet declares no resources, so the millicores do not limit
     // it; predictions may still tell jobs apart by them.
-    new.requirements.resources = Resources { cpu: trace.cpu, memory: 0 };
+    new.requirements_mut().resources = Resources { cpu: trace.cpu, memory: 0 };
     new.dependencies = dependencies;
     new.timeout = Some(FOR_EVER);
     new.retry = Some(0);
     new.sender = trace.sender.clone();
-    new.input_bytes = Some(trace.payload_bytes);
+    new.extras_mut().input_bytes = Some(trace.payload_bytes);
     new
 }
 

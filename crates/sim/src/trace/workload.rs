@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use bellwether_core::model::{Micros, Name, NewJob};
+use bellwether_core::model::{JobSpec, Micros, Name};
 
 use super::TraceJob;
 
@@ -45,7 +45,7 @@ pub struct StageJob<'a> {
     pub dependencies: Vec<usize>,
     pub dependents: Vec<usize>,
     /// The job to submit, where the trace does not say it all; without its dependencies.
-    pub asked: Option<NewJob>,
+    pub asked: Option<JobSpec>,
     /// How long the first worker that it is offered to is quiet before it starts.
     pub quiet: Micros,
 }

@@ -117,7 +117,7 @@ fn stage<'a>(recording: &'a Recording, slowness: &Slowness) -> Stage<'a> {
 fn for_anybody(mut stage: Stage<'_>) -> Stage<'_> {
     for asked in stage.jobs.iter_mut().filter_map(|job| job.asked.as_mut()) {
         if matches!(asked.requirements.target, Target::Receiver(_)) {
-            asked.requirements.target = Target::Any;
+            asked.requirements_mut().target = Target::Any;
         }
     }
     stage
@@ -168,7 +168,7 @@ fn simulated(
 fn reality(recording: &Recording, fleet: &Fleet) -> Column {
     let origin = origin(recording);
     let ready = |job: &RecordedJob| {
-        let due = job.submitted + job.asked.delay;
+        let due = job.submitted + job.asked.extras().delay;
         let ends = job.dependencies.iter().map(|&on| recording.jobs[on].ended);
         ends.fold(due, Timestamp::max)
     };

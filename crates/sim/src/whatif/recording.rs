@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bellwether_core::life::AttemptStep;
 use bellwether_core::model::{
-    Config, Guarantee, JobNo, JobSpec, JobStatus, Micros, Name, NewJob, Timestamp, Token, WorkerNo,
+    Config, Guarantee, JobNo, JobSpec, JobStatus, Micros, Name, Timestamp, Token, WorkerNo,
     WorkerSpec,
 };
 use bellwether_core::{AttemptChange, AttemptEnd, Entry, Event, Transition};
@@ -55,7 +55,7 @@ pub struct Recording {
 #[derive(Debug)]
 pub(super) struct RecordedJob {
     pub(super) trace: TraceJob,
-    pub(super) asked: NewJob,
+    pub(super) asked: JobSpec,
     pub(super) submitted: Timestamp,
     /// Positions among the recorded jobs.
     pub(super) dependencies: Vec<usize>,
@@ -93,6 +93,7 @@ impl Recording {
 #[derive(Debug)]
 struct Life {
     spec: Arc<JobSpec>,
+    dependencies: Box<[JobNo]>,
     /// Jobs of one submission share it.
     submission: usize,
     run: Option<Name>,
@@ -129,9 +130,10 @@ impl Notes {
         match &entry.event {
             Event::Submitted { run, jobs, .. } => {
                 self.submissions += 1;
-                for (taken, spec) in entry.transitions().zip(jobs) {
+                for (taken, job) in entry.transitions().zip(jobs) {
                     let life = Life {
-                        spec: spec.clone(),
+                        spec: job.spec.clone(),
+                        dependencies: job.dependencies.clone(),
                         submission: self.submissions,
                         run: run.as_ref().map(|run| run.id.clone()),
                         submitted: entry.at,
@@ -221,14 +223,14 @@ impl Notes {
             }
             let on = |no: &JobNo| positions.get(no).copied();
             // A dependency may be listed behind: then it is found once all are known.
-            let dependencies = life.spec.dependencies.iter().filter_map(on).collect();
+            let dependencies = life.dependencies.iter().filter_map(on).collect();
             jobs.push(recorded(life, completed, dependencies));
         }
         if jobs.is_empty() {
             return Err(RecordingError::Nothing);
         }
         for (no, at) in &positions {
-            let on = self.lives[no].spec.dependencies.iter().filter_map(|no| positions.get(no));
+            let on = self.lives[no].dependencies.iter().filter_map(|no| positions.get(no));
             jobs[*at].dependencies = on.copied().collect();
         }
         let ran: BTreeSet<WorkerNo> = jobs.iter().map(|job| job.worker).collect();
@@ -260,21 +262,22 @@ fn recorded(
         run: life.run.clone(),
         dependencies: Vec::new(),
         cpu: spec.requirements.resources.cpu,
-        payload_bytes: spec.input_bytes,
+        payload_bytes: spec.input_bytes(),
         sender: spec.sender.clone(),
         worker_class: None,
     };
-    let mut asked = NewJob::new(spec.id.clone(), spec.kind().clone());
-    asked.requirements = (*spec.requirements).clone();
+    let mut asked = JobSpec::new(spec.id.clone(), spec.kind().clone());
+    asked.requirements = spec.requirements.clone();
     asked.priority = spec.priority;
     asked.sender = spec.sender.clone();
-    asked.input_bytes = Some(spec.input_bytes);
+    asked.extras_mut().input_bytes = Some(spec.input_bytes());
     // Nothing fails here, so nothing is tried again and no result has to be guarded.
     asked.guarantee = Guarantee::AtLeastOnce;
     asked.timeout = Some(FOR_EVER);
     asked.retry = Some(0);
-    if spec.not_before > life.submitted {
-        asked.delay = spec.not_before.since(life.submitted);
+    let not_before = spec.extras().not_before;
+    if not_before > life.submitted {
+        asked.extras_mut().delay = not_before.since(life.submitted);
     }
     let first = life.attempts.iter().rev().find(|tried| !tried.hedge);
     let quiet = first.map_or(Micros::ZERO, |tried| {

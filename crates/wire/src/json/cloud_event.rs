@@ -8,8 +8,8 @@ use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 
 use super::event::write_event;
-use super::job::WrittenJob;
 use super::unit::Moment;
+use super::written::{Payload, WrittenJob};
 
 /// Payloads and results that are longer are left out; whoever needs one asks for the job.
 pub const CARRIED_BYTES_MAX: usize = 64 << 10;
@@ -94,7 +94,7 @@ pub fn cloud_events<'a>(
         let (subject, data) = match &entry.event {
             Event::Submitted { run, first, jobs } => {
                 let run_id = run.as_ref().map_or(names.run_id, |run| run.id.as_str());
-                let (no, spec) = (JobNo(first.0 + index as u64), &*jobs[index]);
+                let (no, spec) = (JobNo(first.0 + index as u64), &*jobs[index].spec);
                 (spec.id.as_str(), Data::Submitted { no, spec, run_id })
             }
             event => {
@@ -126,7 +126,8 @@ impl Serialize for Data<'_> {
         let names = match *self {
             Data::Submitted { no, spec, run_id } => {
                 map.serialize_entry("job", &no.0)?;
-                let job = WrittenJob { spec, carried_max: CARRIED_BYTES_MAX };
+                let payload = Payload::InEvent { bytes_max: CARRIED_BYTES_MAX };
+                let job = WrittenJob { spec, payload };
                 map.serialize_entry("spec", &job)?;
                 let node = spec.node.as_ref().map_or("", |node| node.as_str());
                 Names { job_id: spec.id.as_str(), run_id, node, worker_id: "" }

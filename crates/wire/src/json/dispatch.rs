@@ -1,14 +1,15 @@
 //! What a worker that speaks only a queue is told: one JSON object a message.
 
-use bellwether_core::model::{Guarantee, Priority, RevokeReason, Timestamp};
-use serde::Serialize;
-use serde_json::value::RawValue;
+use bellwether_core::model::{JobSpec, RevokeReason, Timestamp, TraceParent};
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 use super::unit::{Moment, seconds};
+use super::written::{Payload, WrittenJob};
+use crate::job::taken_job_from_wire;
 use crate::{Mirror, v1};
 
 /// Told in this order: a welcome comes before the offers that follow it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, serde::Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Dispatch<'a> {
     /// The registration holds. What came before it was meant for an earlier life of the worker.
@@ -31,8 +32,8 @@ pub enum Dispatch<'a> {
         load_model: &'a str,
         offered_at: Moment,
         /// As in the W3C header of that name; the worker's spans belong below it.
-        #[serde(skip_serializing_if = "str::is_empty")]
-        trace_parent: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        trace_parent: Option<String>,
         spec: Spec<'a>,
     },
     Grant {
@@ -63,30 +64,29 @@ pub enum Dispatch<'a> {
     },
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Attempt {
     pub job: u64,
     pub token: u64,
 }
 
-/// The job, with the names that it was submitted with.
-#[derive(Debug, Serialize)]
+/// The job, with the names that it was submitted with, and its payload as it was written.
+#[derive(Debug)]
 pub struct Spec<'a> {
-    id: &'a str,
-    r#type: &'a str,
-    payload: Box<RawValue>,
-    priority: &'static str,
-    guarantee: &'static str,
-    /// Seconds from its start.
-    timeout: f64,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    sender: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
+    spec: JobSpec,
     run_id: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    node: &'a str,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    tags: &'a [String],
+}
+
+impl Serialize for Spec<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        let job = WrittenJob { spec: &self.spec, payload: Payload::AsGiven };
+        job.write_fields(&mut map)?;
+        if !self.run_id.is_empty() {
+            map.serialize_entry("run_id", self.run_id)?;
+        }
+        map.end()
+    }
 }
 
 impl Dispatch<'_> {
@@ -128,41 +128,25 @@ pub fn welcome<'a>(worker: &'a str, instance: u64, registered: &'a v1::Registere
 }
 
 fn offer(offer: &v1::Offer) -> Dispatch<'_> {
-    let priority = Priority::from_wire(offer.priority).unwrap_or_default();
-    let guarantee = Guarantee::from_wire(offer.guarantee).unwrap_or_default();
+    let spec = offer.spec.as_ref().and_then(|spec| taken_job_from_wire(spec).ok());
+    let trace_parent = TraceParent::from_bytes(&offer.trace_parent).ok();
     Dispatch::Offer {
         attempt: Attempt { job: offer.job, token: offer.token },
         number: offer.number,
         idempotency_token: &offer.idempotency_token,
         load_model: &offer.load_model,
         offered_at: Moment(Timestamp(offer.offered_at)),
-        trace_parent: &offer.trace_parent,
+        trace_parent: trace_parent.map(|trace| trace.to_string()),
         spec: Spec {
-            id: &offer.id,
-            r#type: &offer.r#type,
-            payload: payload(&offer.payload),
-            priority: priority.as_str(),
-            guarantee: guarantee.as_str(),
-            timeout: seconds(offer.timeout),
-            sender: &offer.sender,
+            spec: spec.expect("the scheduler writes what it reads"),
             run_id: &offer.run_id,
-            node: &offer.node,
-            tags: &offer.tags,
         },
-    }
-}
-
-/// JSON as it was written; other text and bytes as they are shown elsewhere.
-fn payload(bytes: &[u8]) -> Box<RawValue> {
-    match serde_json::from_slice::<Box<RawValue>>(bytes) {
-        Ok(raw) => raw,
-        Err(_) => serde_json::value::to_raw_value(&super::job::payload_to_json(bytes))
-            .expect("a value can be written as JSON"),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use bellwether_core::model::{Guarantee, Priority};
     use expect_test::expect;
 
     use super::*;
@@ -179,14 +163,15 @@ mod tests {
                 job: 3,
                 token: 9,
                 number: 1,
-                id: "a".into(),
-                r#type: "resize".into(),
-                payload: r#"{"z": 1e400}"#.into(),
-                guarantee: Guarantee::ExactlyOnce.to_wire(),
+                spec: Some(v1::JobSpec {
+                    payload: r#"{"z": 1e400}"#.into(),
+                    guarantee: Guarantee::ExactlyOnce.to_wire(),
+                    timeout: Some(90_000_000),
+                    priority: Priority::High.to_wire(),
+                    ..v1::JobSpec::new("a", "resize")
+                }),
                 idempotency_token: "a/3".into(),
-                timeout: 90_000_000,
                 offered_at: 1_801_382_400_000_000,
-                priority: Priority::High.to_wire(),
                 ..Default::default()
             }],
             grants: vec![v1::Attempt { job: 3, token: 9 }],
@@ -199,7 +184,7 @@ mod tests {
             ..Default::default()
         };
         expect![[r#"
-            {"type":"offer","job":3,"token":9,"number":1,"idempotency_token":"a/3","offered_at":"2027-01-31T08:00:00Z","spec":{"id":"a","type":"resize","payload":{"z": 1e400},"priority":"high","guarantee":"exactly_once","timeout":90.0}}
+            {"type":"offer","job":3,"token":9,"number":1,"idempotency_token":"a/3","offered_at":"2027-01-31T08:00:00Z","spec":{"id":"a","type":"resize","priority":"high","payload":{"z": 1e400},"timeout":90.0,"retry":0,"guarantee":"exactly_once"}}
             {"type":"grant","job":3,"token":9}
             {"type":"revoke","job":3,"token":9,"reason":"cancelled"}
             {"type":"drain"}"#]]

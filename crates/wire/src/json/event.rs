@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use super::config::LiveConfig;
 use super::decision::Decision;
 use super::hex;
-use super::job::{carry, job_spec_to_json};
 use super::unit::{Moment, span};
 use super::worker::{Heartbeat, WorkerSpec};
+use super::written::{carry, job_spec_to_json};
 use crate::worker::worker_spec_to_wire;
 
 /// What the event says; its kind is told by [`Event::name`].
@@ -63,7 +63,7 @@ fn rarer(event: &Event) -> Value {
         Event::Submitted { run, first, jobs } => json!({
             "run": run.as_ref().map(|run| run.id.as_str()),
             "first": first.0,
-            "jobs": jobs.iter().map(|job| job_spec_to_json(job)).collect::<Vec<_>>(),
+            "jobs": jobs.iter().map(|job| job_spec_to_json(&job.spec)).collect::<Vec<_>>(),
         }),
         Event::Assigned { .. }
         | Event::Started { .. }

@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use bellwether_core::model::Micros;
+use bellwether_core::model::{Micros, Name, Timestamp};
 use serde::Deserialize;
-use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::nearest::nearest;
-use crate::malformed::{Malformed, Problem, SPAN_MAX};
+use crate::malformed::{Malformed, Problem, SPAN_MAX, optional_name};
 
 /// Longest piece of a wrong value that is shown.
 const SHOWN_CHARS: usize = 40;
@@ -71,7 +71,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
                 let mut fields = Vec::new();
-                while let Some((Name(name), value)) = map.next_entry()? {
+                while let Some((Text(name), value)) = map.next_entry()? {
                     fields.push((name, value));
                 }
                 Ok(Fields(fields))
@@ -81,25 +81,90 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
     }
 }
 
-/// Copied only if something in it is escaped.
-#[derive(Deserialize)]
-struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
-
 /// Takes an object apart, and refuses fields that are not known.
 pub(super) fn fields<'a>(raw: &'a RawValue, known: &[&str]) -> Result<Fields<'a>, Malformed> {
     Fields::of(raw)?.only(known)
 }
 
-pub(super) fn take<T: DeserializeOwned>(
-    fields: &mut Fields<'_>,
+/// One field's value, still as it was written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Given<'a> {
+    pub(super) name: &'a str,
+    pub(super) raw: &'a RawValue,
+}
+
+impl<'a> Given<'a> {
+    pub(super) fn parse<T: Deserialize<'a>>(self, wanted: &'static str) -> Result<T, Malformed> {
+        serde_json::from_str(self.raw.get()).map_err(|_| self.wrong(wanted))
+    }
+
+    pub(super) fn wrong(self, wanted: &'static str) -> Malformed {
+        wrong(self.name, self.raw, wanted)
+    }
+
+    /// An empty text is none.
+    pub(super) fn name(self) -> Result<Option<Name>, Malformed> {
+        let Text(text) = self.parse("it must be a text")?;
+        optional_name(self.name, &text)
+    }
+
+    pub(super) fn texts(self) -> Result<Vec<Text<'a>>, Malformed> {
+        self.parse("it must be a list of texts")
+    }
+
+    /// Seconds, whole or not.
+    pub(super) fn seconds(self) -> Result<Micros, Malformed> {
+        const WANTED: &str = "it must be a number of seconds, at most 100 years";
+        let seconds: f64 = self.parse(WANTED)?;
+        let micros = (seconds * 1e6).round();
+        let allowed = (0.0..=SPAN_MAX.0 as f64).contains(&micros);
+        if allowed { Ok(Micros(micros as u64)) } else { Err(self.wrong(WANTED)) }
+    }
+
+    /// A time as `2027-01-31T08:00:00Z`, or seconds since the Unix epoch.
+    pub(super) fn moment(self) -> Result<Timestamp, Malformed> {
+        if !self.raw.get().starts_with('"') {
+            return Ok(Timestamp(self.seconds()?.0));
+        }
+        const WANTED: &str = "it must be a time as 2027-01-31T08:00:00Z, or seconds since 1970";
+        let Text(text) = self.parse(WANTED)?;
+        let micros = text.parse::<jiff::Timestamp>().map(jiff::Timestamp::as_microsecond);
+        let micros = micros.ok().and_then(|micros| u64::try_from(micros).ok());
+        micros.map(Timestamp).ok_or_else(|| self.wrong(WANTED))
+    }
+
+    /// One of several words. `choose` sees the word, or a number as it was written.
+    pub(super) fn choice<T>(
+        self,
+        wanted: &'static str,
+        choose: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<T, Malformed> {
+        let word = match self.parse(wanted)? {
+            Value::String(word) => word,
+            Value::Number(number) => number.to_string(),
+            _ => return Err(self.wrong(wanted)),
+        };
+        choose(&word).ok_or_else(|| self.wrong(wanted))
+    }
+}
+
+/// Copied only if something in it is escaped.
+#[derive(Deserialize)]
+pub(super) struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl AsRef<str> for Text<'_> {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+pub(super) fn take<'a, T: Deserialize<'a>>(
+    fields: &mut Fields<'a>,
     name: &str,
     wanted: &'static str,
 ) -> Result<Option<T>, Malformed> {
     let Some(raw) = fields.remove(name) else { return Ok(None) };
-    match serde_json::from_str(raw.get()) {
-        Ok(value) => Ok(Some(value)),
-        Err(_) => Err(wrong(name, raw, wanted)),
-    }
+    serde_json::from_str(raw.get()).map(Some).map_err(|_| wrong(name, raw, wanted))
 }
 
 pub(super) fn text(fields: &mut Fields<'_>, name: &str) -> Result<String, Malformed> {
@@ -110,33 +175,17 @@ pub(super) fn texts(fields: &mut Fields<'_>, name: &str) -> Result<Vec<String>, 
     Ok(take(fields, name, "it must be a list of texts")?.unwrap_or_default())
 }
 
-/// Seconds, whole or not.
 pub(super) fn seconds(fields: &mut Fields<'_>, name: &str) -> Result<Option<Micros>, Malformed> {
-    const WANTED: &str = "it must be a number of seconds, at most 100 years";
-    let Some(raw) = fields.remove(name) else { return Ok(None) };
-    let seconds: f64 = serde_json::from_str(raw.get()).map_err(|_| wrong(name, raw, WANTED))?;
-    let micros = (seconds * 1e6).round();
-    if (0.0..=SPAN_MAX.0 as f64).contains(&micros) {
-        Ok(Some(Micros(micros as u64)))
-    } else {
-        Err(wrong(name, raw, WANTED))
-    }
+    fields.remove(name).map(|raw| Given { name, raw }.seconds()).transpose()
 }
 
-/// One of several words. `choose` sees the word, or a number as it was written.
 pub(super) fn choice<T>(
     fields: &mut Fields<'_>,
     name: &str,
     wanted: &'static str,
     choose: impl FnOnce(&str) -> Option<T>,
 ) -> Result<Option<T>, Malformed> {
-    let Some(raw) = fields.remove(name) else { return Ok(None) };
-    let word = match serde_json::from_str(raw.get()) {
-        Ok(Value::String(word)) => word,
-        Ok(Value::Number(number)) => number.to_string(),
-        _ => return Err(wrong(name, raw, wanted)),
-    };
-    choose(&word).map(Some).ok_or_else(|| wrong(name, raw, wanted))
+    fields.remove(name).map(|raw| Given { name, raw }.choice(wanted, choose)).transpose()
 }
 
 pub(super) fn wrong(name: &str, raw: &RawValue, wanted: &'static str) -> Malformed {

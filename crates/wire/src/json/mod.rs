@@ -1,8 +1,9 @@
 //! What people write and read: the one JSON form, for REST, the command line, files, queues, events
 //! and webhooks. The OpenAPI document is derived from the same types.
 //!
-//! A job is an object with the fields of [`job::FIELDS`]; a run is an object with `jobs`. Spans are
-//! seconds, times are as 2027-01-31T08:00:00Z, and what is not known is left out. An unknown field is an error that names the nearest known one.
+//! A job is an object with the fields of the table [`job::FIELDS`]; a run is an object with `jobs`.
+//! Spans are seconds, times are as 2027-01-31T08:00:00Z, and what is not known is left out. An unknown
+//! field is an error that names the nearest known one.
 
 pub mod cloud_event;
 pub mod code;
@@ -12,7 +13,9 @@ pub mod dispatch;
 pub mod event;
 pub mod explanation;
 mod field;
+pub mod form;
 pub mod job;
+pub mod job_view;
 mod nearest;
 pub mod predictions;
 pub mod run;
@@ -20,6 +23,7 @@ pub mod status;
 pub mod unit;
 pub mod worker;
 pub mod worker_message;
+pub mod written;
 
 pub use cloud_event::{CloudEvent, EventId, cloud_events};
 pub use code::Code;
@@ -27,13 +31,17 @@ pub use config::LiveConfig;
 pub use decision::{Decision, DecisionPage, ExplainedDecision};
 pub use event::event_to_json;
 pub use explanation::Explanation;
-pub use job::{job_from_json, job_spec_to_json};
+pub use job::Draft;
+pub use job_view::{Job, JobPage};
 pub use nearest::nearest;
 pub use predictions::{Predictions, ShadowReport};
-pub use run::{ReadError, run_from_json, submission_from_json, submissions};
+pub use run::{
+    ReadError, SubmissionDraft, job_from_json, run_from_json, submission_from_json, submissions,
+};
 pub use status::Status;
 pub use worker::{Worker, Workers};
 pub use worker_message::{Said, SaidError, worker_message_from_json};
+pub use written::{job_spec_to_json, payload_to_json};
 
 /// Bytes in hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {

@@ -1,14 +1,14 @@
 //! Files of jobs: one job, several, or runs; JSON, JSON lines or YAML.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use bellwether_core::model::JobId;
+use bellwether_core::model::limits::RUN_JOBS_MAX;
+use bellwether_core::model::{JobId, Name, RunId, Submission};
 use serde_json::value::RawValue;
 
-use super::field::{Fields, text, wrong};
-use super::job::{FIELDS, job_from_json, job_of};
-use crate::malformed::Malformed;
-use crate::v1;
+use super::field::{Fields, Given, wrong};
+use super::job::Draft;
+use crate::malformed::{Malformed, at_most, optional_name};
 
 const RUN_FIELDS: [&str; 2] = ["run", "jobs"];
 
@@ -24,6 +24,22 @@ pub enum ReadError {
     Malformed(#[from] Malformed),
 }
 
+/// Jobs that belong together as somebody wrote them: they may still be given what they do not say.
+#[derive(Debug, Clone)]
+pub struct SubmissionDraft {
+    /// None if it is a job by itself.
+    pub run: Option<RunId>,
+    pub jobs: Vec<Draft>,
+}
+
+impl SubmissionDraft {
+    /// `generate` gives an id to each job that has none.
+    pub fn complete(self, generate: &mut dyn FnMut() -> JobId) -> Submission {
+        let jobs = self.jobs.into_iter().map(|job| job.complete(generate)).collect();
+        Submission { run: self.run, jobs, settled: Vec::new() }
+    }
+}
+
 /// Reads a text that is
 /// - a job, or a list of jobs, or one job after the other: each is submitted by itself;
 /// - a run: an object with `jobs`, which is a list, or a mapping from each job's node to the job.
@@ -33,7 +49,7 @@ pub enum ReadError {
 pub fn submissions(
     text: &str,
     generate: &mut dyn FnMut() -> JobId,
-) -> Result<Vec<v1::Submission>, ReadError> {
+) -> Result<Vec<SubmissionDraft>, ReadError> {
     let documents = documents(text)?;
     let several = documents.len() > 1;
     let mut submissions = Vec::new();
@@ -79,99 +95,106 @@ fn documents(text: &str) -> Result<Vec<Box<RawValue>>, ReadError> {
 pub fn submission_from_json(
     raw: &RawValue,
     generate: &mut dyn FnMut() -> JobId,
-) -> Result<v1::Submission, Malformed> {
+) -> Result<SubmissionDraft, Malformed> {
     let fields = Fields::of(raw)?;
     if RUN_FIELDS.iter().any(|field| fields.get(field).is_some()) {
         return run_of(fields, generate);
     }
-    Ok(v1::Submission { run_id: String::new(), jobs: vec![job_of(fields)?] })
+    Ok(SubmissionDraft { run: None, jobs: vec![Draft::of(fields)?] })
+}
+
+/// One job by itself.
+pub fn job_from_json(raw: &RawValue) -> Result<SubmissionDraft, Malformed> {
+    Ok(SubmissionDraft { run: None, jobs: vec![Draft::from_json(raw)?] })
 }
 
 /// A run, with an id if it has none, and with its nodes resolved.
 pub fn run_from_json(
     raw: &RawValue,
     generate: &mut dyn FnMut() -> JobId,
-) -> Result<v1::Submission, Malformed> {
+) -> Result<SubmissionDraft, Malformed> {
     run_of(Fields::of(raw)?, generate)
 }
 
 fn run_of(
     fields: Fields<'_>,
     generate: &mut dyn FnMut() -> JobId,
-) -> Result<v1::Submission, Malformed> {
-    let mut fields = fields.only(&RUN_FIELDS)?;
-    let mut run_id = text(&mut fields, "run")?;
-    if run_id.is_empty() {
-        run_id = generate().to_string();
-    }
-    let jobs = fields.remove("jobs").ok_or_else(|| Malformed::missing("jobs"))?;
+) -> Result<SubmissionDraft, Malformed> {
+    let fields = fields.only(&RUN_FIELDS)?;
+    let given = fields.get("run").map(|raw| Given { name: "run", raw }.name()).transpose()?;
+    let run = given.flatten().unwrap_or_else(generate);
+    let jobs = fields.get("jobs").ok_or_else(|| Malformed::missing("jobs"))?;
     let mut jobs = if jobs.get().starts_with('[') { listed(jobs)? } else { by_node(jobs)? };
-    resolve_nodes(&run_id, &mut jobs);
-    Ok(v1::Submission { run_id, jobs })
+    if jobs.is_empty() {
+        return Err(Malformed::missing("jobs"));
+    }
+    at_most("jobs", jobs.len(), RUN_JOBS_MAX)?;
+    resolve_nodes(&run, &mut jobs)?;
+    Ok(SubmissionDraft { run: Some(run), jobs })
 }
 
-fn listed(raw: &RawValue) -> Result<Vec<v1::NewJob>, Malformed> {
-    let jobs: Vec<Box<RawValue>> = serde_json::from_str(raw.get())
+fn listed(raw: &RawValue) -> Result<Vec<Draft>, Malformed> {
+    let jobs: Vec<&RawValue> = serde_json::from_str(raw.get())
         .map_err(|_| wrong("jobs", raw, "it must be a list of jobs"))?;
-    jobs.iter()
-        .enumerate()
-        .map(|(index, job)| {
-            job_from_json(job).map_err(|error| error.within(format_args!("jobs[{index}]")))
-        })
-        .collect()
+    let jobs = jobs.into_iter().enumerate();
+    jobs.map(|(index, job)| {
+        Draft::from_json(job).map_err(|error| error.within(format_args!("jobs[{index}]")))
+    })
+    .collect()
 }
 
-fn by_node(raw: &RawValue) -> Result<Vec<v1::NewJob>, Malformed> {
+fn by_node(raw: &RawValue) -> Result<Vec<Draft>, Malformed> {
     let jobs: Fields<'_> = serde_json::from_str(raw.get())
         .map_err(|_| wrong("jobs", raw, "it must be a list of jobs, or jobs by their node"))?;
-    jobs.into_sorted()
-        .into_iter()
-        .map(|(node, job)| {
-            let mut job =
-                job_from_json(job).map_err(|error| error.within(format_args!("jobs.{node}")))?;
-            if job.node.is_empty() {
-                job.node = node.into_owned();
+    let jobs = jobs.into_sorted().into_iter();
+    jobs.map(|(node, raw)| {
+        let read = || {
+            let mut job = Draft::from_json(raw)?;
+            if job.spec.node.is_none() {
+                job.spec.node = optional_name("node", &node)?;
             }
             Ok(job)
-        })
-        .collect()
+        };
+        read().map_err(|error: Malformed| error.within(format_args!("jobs.{node}")))
+    })
+    .collect()
 }
 
 /// Gives jobs that only have a node an id within the run, and dependencies that name a node the id
 /// of its job. An id wins where a name is both.
-fn resolve_nodes(run_id: &str, jobs: &mut [v1::NewJob]) {
-    for job in jobs.iter_mut() {
-        if job.id.is_empty() && !job.node.is_empty() {
-            job.id = format!("{run_id}/{}", job.node);
+fn resolve_nodes(run: &RunId, jobs: &mut [Draft]) -> Result<(), Malformed> {
+    for (index, job) in jobs.iter_mut().enumerate() {
+        if let (None, Some(node)) = (&job.id, &job.spec.node) {
+            let id = Name::new(&format!("{run}/{node}"))
+                .map_err(|error| Malformed::new(format!("jobs[{index}].id"), error))?;
+            job.id = Some(id);
         }
     }
-    let ids: Vec<&str> = jobs.iter().map(|job| job.id.as_str()).collect();
-    let by_node: BTreeMap<String, String> = jobs
+    let ids: BTreeSet<&JobId> = jobs.iter().filter_map(|job| job.id.as_ref()).collect();
+    let by_node: BTreeMap<Name, JobId> = jobs
         .iter()
-        .filter(|job| !job.node.is_empty() && !ids.contains(&job.node.as_str()))
-        .map(|job| (job.node.clone(), job.id.clone()))
+        .filter_map(|job| Some((job.spec.node.clone()?, job.id.clone()?)))
+        .filter(|(node, _)| !ids.contains(node))
         .collect();
-    for dependency in jobs.iter_mut().flat_map(|job| &mut job.dependencies) {
+    for dependency in jobs.iter_mut().flat_map(|job| &mut job.spec.dependencies) {
         if let Some(id) = by_node.get(dependency) {
             dependency.clone_from(id);
         }
     }
-}
-
-/// Every field that a job or a run may have, for help texts.
-pub fn known_fields() -> impl Iterator<Item = &'static str> {
-    FIELDS.into_iter().chain(RUN_FIELDS)
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use bellwether_core::model::Name;
+    use bellwether_core::model::{JobSpec, Micros, Priority, Target, Timestamp};
     use expect_test::{Expect, expect};
 
     use super::*;
 
-    fn read(text: &str) -> Result<Vec<v1::Submission>, ReadError> {
-        submissions(text, &mut || Name::fixed("generated"))
+    fn read(text: &str) -> Result<Vec<Submission>, ReadError> {
+        let generate = &mut || Name::fixed("generated");
+        let read = submissions(text, generate)?;
+        Ok(read.into_iter().map(|draft| draft.complete(generate)).collect())
     }
 
     fn refused(text: &str, message: Expect) {
@@ -182,19 +205,15 @@ mod tests {
     fn the_documented_job_is_accepted_as_it_stands() {
         let text = r#"{"id":"task-123","type":"image_generation","priority":"high","payload":{},"dependencies":["preprocess-xyz"],"timeout":120,"retry":3,"sender":"agentA","receiver":"agentB"}"#;
         let read = read(text).unwrap();
-        let expected = v1::NewJob {
-            id: "task-123".into(),
-            r#type: "image_generation".into(),
-            priority: v1::Priority::High as i32,
-            payload: "{}".into(),
-            dependencies: vec!["preprocess-xyz".into()],
-            timeout: Some(120_000_000),
-            retry: Some(3),
-            sender: "agentA".into(),
-            receiver: "agentB".into(),
-            ..Default::default()
-        };
-        let expected = v1::Submission { run_id: String::new(), jobs: vec![expected] };
+        let mut expected = JobSpec::new(Name::fixed("task-123"), Name::fixed("image_generation"));
+        expected.priority = Priority::High;
+        expected.payload = "{}".into();
+        expected.dependencies = Box::new([Name::fixed("preprocess-xyz")]);
+        expected.timeout = Some(Micros::from_secs(120));
+        expected.retry = Some(3);
+        expected.sender = Some(Name::fixed("agentA"));
+        expected.requirements_mut().target = Target::Receiver(Name::fixed("agentB"));
+        let expected = Submission::one(expected);
         assert_eq!(read, [expected]);
     }
 
@@ -225,13 +244,14 @@ jobs:
     not_before: 2027-01-31T08:00:00Z
 ";
         let run = &read(text).unwrap()[0];
-        assert_eq!(run.run_id, "nightly");
-        assert_eq!(run.jobs[0].id, "nightly/fetch");
+        assert_eq!(run.run, Some(Name::fixed("nightly")));
+        assert_eq!(run.jobs[0].id.as_str(), "nightly/fetch");
         assert_eq!(run.jobs[0].payload, r#"{"argv":["curl"]}"#);
-        assert_eq!(run.jobs[1].dependencies, ["nightly/fetch", "yesterday"]);
-        assert_eq!(run.jobs[1].priority, v1::Priority::Critical as i32);
-        assert_eq!(run.jobs[1].delay, 1_500_000);
-        assert_eq!(run.jobs[1].not_before, 1_801_382_400_000_000);
+        let expected = ["nightly/fetch", "yesterday"].map(Name::fixed);
+        assert_eq!(*run.jobs[1].dependencies, expected);
+        assert_eq!(run.jobs[1].priority, Priority::Critical);
+        assert_eq!(run.jobs[1].extras().delay, Micros(1_500_000));
+        assert_eq!(run.jobs[1].extras().not_before, Timestamp(1_801_382_400_000_000));
     }
 
     #[test]
@@ -240,6 +260,12 @@ jobs:
             r#"{"type":"t","priorty":"high"}"#,
             expect!["priorty: is not known; did you mean priority?"],
         );
+        refused(r#"{"id":"a"}"#, expect!["type: is missing"]);
+        refused(
+            r#"{"type":"t","role":"r","receiver":"w"}"#,
+            expect!["receiver: excludes role; give one of them"],
+        );
+        refused(r#"{"type":"t","tags":["x",""]}"#, expect!["tags[1]: a name is empty"]);
         refused(r#"{"type":"t","zzzzzz":1}"#, expect!["zzzzzz: is not known"]);
         refused(
             r#"{"type":"t","priority":"urgent"}"#,

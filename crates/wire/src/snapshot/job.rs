@@ -1,7 +1,5 @@
 //! Jobs of a snapshot.
 
-use std::sync::Arc;
-
 use bellwether_core::event::DeadReason;
 use bellwether_core::life::Counts;
 use bellwether_core::model::{
@@ -9,7 +7,7 @@ use bellwether_core::model::{
 };
 use bellwether_core::state::{Derived, Escalated, Job, JobState};
 
-use crate::job::job_spec_from_wire;
+use crate::job::accepted_from_wire;
 use crate::malformed::{Malformed, hash, optional_name};
 use crate::v1::job_facts::State as Wire;
 use crate::{Mirror, v1};
@@ -22,7 +20,7 @@ pub(super) fn job_from_wire(wire: v1::JobFacts) -> Result<(JobNo, Job), Malforme
 
 fn read(wire: v1::JobFacts) -> Result<Job, Malformed> {
     let spec = wire.spec.ok_or_else(|| Malformed::missing("spec"))?;
-    let spec = job_spec_from_wire(spec).map_err(|error| error.within("spec"))?;
+    let accepted = accepted_from_wire(&spec).map_err(|error| error.within("spec"))?;
     Ok(Job {
         state: state(wire.state.ok_or_else(|| Malformed::missing("state"))?)?,
         run: (wire.run != 0).then_some(RunNo(wire.run)),
@@ -31,13 +29,15 @@ fn read(wire: v1::JobFacts) -> Result<Job, Malformed> {
         counts: Counts { failures: wire.failures, crashes: wire.crashes, returns: wire.returns },
         escalated: wire.escalated.as_ref().map(escalated).transpose()?,
         pinned: optional_name("pinned", &wire.pinned)?.map(Box::new),
-        rank: spec.rank.wrapping_add(wire.rank_moved),
+        predicted: accepted.predicted,
+        rank: accepted.rank.wrapping_add(wire.rank_moved),
         ended_at: Timestamp(wire.ended_at),
         broken: wire.broken,
+        dependencies: accepted.dependencies,
         dependents: wire.dependents.into_iter().map(JobNo).collect(),
         locality: (wire.locality != 0).then_some(WorkerNo(wire.locality)),
         last: Seq(wire.last),
-        spec: Arc::new(spec),
+        spec: accepted.spec,
         derived: Derived::default(),
     })
 }

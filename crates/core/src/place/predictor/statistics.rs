@@ -88,7 +88,7 @@ impl Statistics {
         Features {
             kind: self.lookup(spec.kind()),
             sender: spec.sender.as_ref().map_or(0, |sender| self.lookup(sender)),
-            size_bucket: size_bucket(spec.input_bytes),
+            size_bucket: size_bucket(spec.input_bytes()),
             cpu: spec.requirements.resources.cpu,
         }
     }

@@ -15,7 +15,8 @@ fn desk(slots: u32, guarantee: v1::Guarantee, tokens: &[u64]) -> Desk {
 
 fn context(token: u64, guarantee: v1::Guarantee) -> Context {
     let (sender, _) = mpsc::unbounded_channel();
-    let offer = v1::Offer { job: token, token, guarantee: guarantee.into(), ..Default::default() };
+    let spec = v1::JobSpec { guarantee: guarantee.into(), ..Default::default() };
+    let offer = v1::Offer { job: token, token, spec: Some(spec), ..Default::default() };
     Context::new(offer, sender)
 }
 

@@ -2,7 +2,7 @@
 
 use bellwether_core::model::{JobNo, Phase, RunId, WorkerStatus};
 use bellwether_core::{Job, JobState, State, Worker};
-use bellwether_wire::job::job_spec_to_wire;
+use bellwether_wire::job::job_to_wire;
 use bellwether_wire::worker::{heartbeat_to_wire, worker_spec_to_wire};
 use bellwether_wire::{Mirror as _, v1};
 
@@ -16,7 +16,7 @@ pub(super) fn job_view(no: JobNo, job: &Job, run: Option<&RunId>) -> v1::Job {
     v1::Job {
         job: no.0,
         state: job.state.status().to_wire(),
-        spec: Some(job_spec_to_wire(&job.spec)),
+        spec: Some(job_to_wire(&job.spec)),
         run_id: run.map_or_else(String::new, RunId::to_string),
         submitted_at: job.submitted_at.0,
         ended_at: job.ended().map_or(0, |at| at.0),

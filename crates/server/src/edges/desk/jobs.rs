@@ -85,8 +85,6 @@ impl Remembered {
         let job = view.state.job(no)?;
         let run = job.run.and_then(|run| view.state.run(run)).map(|run| &run.id);
         let mut shown = job_view(no, job, run);
-        let dependencies = job.spec.dependencies.iter().filter_map(|no| view.state.job(*no));
-        shown.dependencies = dependencies.map(|job| job.spec.id.to_string()).collect();
         let ended = job.state.has_ended();
         let knows = match (ended, job.attempts) {
             (false, 0) => Knows::Everything,

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bellwether_core::model::{Epoch, JobId, JobNo, Name, Seq, Submission};
+use bellwether_core::model::{Epoch, JobId, JobNo, Name, RunId, Seq, Submission};
 use bellwether_core::{Answer, Command, Rejection};
-use bellwether_wire::submission::submission_from_wire;
+use bellwether_wire::job::submission_from_wire;
 use bellwether_wire::{Malformed, v1};
 use rustc_hash::FxHashSet;
 use tokio::sync::oneshot;
@@ -15,6 +15,7 @@ use super::unanswered::Refused;
 use crate::edges::explain::Refusals;
 use crate::event_loop::clock;
 use crate::event_loop::{Settled, Unavailable};
+use crate::sinks::trace::context;
 
 /// Gives ids to jobs that have none.
 #[derive(Debug, Clone)]
@@ -43,46 +44,65 @@ pub(crate) type Submitted = Result<v1::Accepted, Refused>;
 /// Submissions on their way to the loop.
 pub(crate) struct Pending {
     /// For each in order: why it could not be read, or what to answer with.
-    read: Vec<Result<Readable, Malformed>>,
-    /// The ids that each was given, for the case that it is refused.
-    given: Vec<Vec<String>>,
+    sent: Vec<Result<Sent, Malformed>>,
     settled: oneshot::Receiver<Result<Vec<Settled>, Unavailable>>,
 }
 
-struct Readable {
+struct Sent {
+    run: Option<RunId>,
     ids: Vec<JobId>,
     /// A copy to try again with, if it depends on jobs that the core may have forgotten.
     again: Option<Box<Submission>>,
 }
 
 impl Desk {
+    /// What came as protobuf, in a request of this trace. One that can't be read is remembered by
+    /// the ids that it came with.
+    pub(crate) fn read_submissions(
+        &self,
+        wire: &[v1::Submission],
+        trace: Option<&str>,
+    ) -> Vec<Result<Submission, Malformed>> {
+        let read = |wire: &v1::Submission| {
+            let read = submission_from_wire(wire, &mut || self.ids.generate());
+            let mut submission = read.inspect_err(|why| {
+                let jobs = wire.jobs.iter().map(|job| job.id.as_str());
+                let ids = Refusals::ids(&wire.run_id, jobs);
+                self.refusals.note(ids, v1::Rejection::from(why), clock::now());
+            })?;
+            context::adopt(&mut submission, trace);
+            Ok(submission)
+        };
+        wire.iter().map(read).collect()
+    }
+
     pub(crate) async fn submit(
         &self,
-        submissions: Vec<v1::Submission>,
+        submissions: Vec<Result<Submission, Malformed>>,
     ) -> Result<Vec<Submitted>, Unavailable> {
         self.send_submissions(submissions).await?.answer(self).await
     }
 
-    /// Sent in the order of the calls; the answer comes later.
+    /// Sent in the order of the calls; the answer comes later. What could not be read is answered
+    /// in its place.
     pub(crate) async fn send_submissions(
         &self,
-        wire: Vec<v1::Submission>,
+        read: Vec<Result<Submission, Malformed>>,
     ) -> Result<Pending, Unavailable> {
-        let mut commands = Vec::with_capacity(wire.len());
-        let mut read = Vec::with_capacity(wire.len());
-        let given = wire.iter().map(Refusals::ids).collect();
-        for submission in wire {
-            let submission = submission_from_wire(submission, &mut || self.ids.generate());
-            read.push(submission.map(|submission| {
+        let mut commands = Vec::with_capacity(read.len());
+        let mut sent = Vec::with_capacity(read.len());
+        for submission in read {
+            sent.push(submission.map(|submission| {
                 let ids = submission.jobs.iter().map(|job| job.id.clone()).collect();
                 let reaches_out = !outside(&submission).is_empty();
                 let again = reaches_out.then(|| Box::new(submission.clone()));
+                let run = submission.run.clone();
                 commands.push(Command::Submit(submission));
-                Readable { ids, again }
+                Sent { run, ids, again }
             }));
         }
         let settled = self.handle.send_commands(commands).await?;
-        Ok(Pending { read, given, settled })
+        Ok(Pending { sent, settled })
     }
 
     /// Tries again with what the registry knows of dependencies that the core has forgotten. None
@@ -111,27 +131,33 @@ impl Pending {
     pub(crate) async fn answer(self, desk: &Desk) -> Result<Vec<Submitted>, Unavailable> {
         let settled = self.settled.await.unwrap_or(Err(Unavailable::ShuttingDown));
         let mut settled = settled?.into_iter();
-        let mut results = Vec::with_capacity(self.read.len());
-        for (read, given) in self.read.into_iter().zip(self.given) {
-            let result = match read {
+        let mut results = Vec::with_capacity(self.sent.len());
+        for sent in self.sent {
+            results.push(match sent {
                 Err(why) => Err(Refused::Malformed(why)),
-                Ok(Readable { ids, again }) => {
-                    let mut settled = settled.next().expect("the loop answers every submission");
-                    if let Some(again) = again
-                        && matches!(settled.result, Err(Rejection::UnknownDependency { .. }))
-                        && let Some(anew) = desk.submit_with_history(*again, settled.seq).await
-                    {
-                        settled = anew;
-                    }
-                    submitted(ids, settled)
+                Ok(sent) => {
+                    let settled = settled.next().expect("the loop answers every submission");
+                    sent.answer(settled, desk).await
                 }
-            };
-            if let Err(why) = &result {
-                desk.refusals.note(given, v1::Rejection::from(why), clock::now());
-            }
-            results.push(result);
+            });
         }
         Ok(results)
+    }
+}
+
+impl Sent {
+    async fn answer(self, mut settled: Settled, desk: &Desk) -> Submitted {
+        if let Some(again) = self.again
+            && matches!(settled.result, Err(Rejection::UnknownDependency { .. }))
+            && let Some(anew) = desk.submit_with_history(*again, settled.seq).await
+        {
+            settled = anew;
+        }
+        submitted(&self.ids, settled).inspect_err(|why| {
+            let run = self.run.as_ref().map_or("", Name::as_str);
+            let ids = Refusals::ids(run, self.ids.iter().map(Name::as_str));
+            desk.refusals.note(ids, v1::Rejection::from(why), clock::now());
+        })
     }
 }
 
@@ -146,11 +172,11 @@ fn outside(submission: &Submission) -> Vec<JobId> {
     dependencies.filter(|id| !inside.contains(id)).cloned().collect()
 }
 
-fn submitted(ids: Vec<JobId>, Settled { seq, result }: Settled) -> Submitted {
+fn submitted(ids: &[JobId], Settled { seq, result }: Settled) -> Submitted {
     let Answer::Submitted { jobs, known, throttle } = result? else {
         unreachable!("a submission is answered with its jobs")
     };
-    let refs = job_refs(&jobs, known.as_ref().unwrap_or(&ids));
+    let refs = job_refs(&jobs, known.as_deref().unwrap_or(ids));
     let throttle = throttle.map(|throttle| v1::Throttle {
         filled_percent: throttle.filled_percent,
         pause: throttle.pause.0,

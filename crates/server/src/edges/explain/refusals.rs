@@ -27,10 +27,9 @@ struct Refused {
 
 impl Refusals {
     /// The ids that the submission came with, for the case that it is refused.
-    pub(crate) fn ids(submission: &v1::Submission) -> Vec<String> {
-        let jobs = submission.jobs.iter().map(|job| &job.id);
-        let ids = std::iter::once(&submission.run_id).chain(jobs);
-        ids.filter(|id| !id.is_empty()).take(IDS_MAX).cloned().collect()
+    pub(crate) fn ids<'a>(run: &'a str, jobs: impl Iterator<Item = &'a str>) -> Vec<String> {
+        let ids = std::iter::once(run).chain(jobs).filter(|id| !id.is_empty());
+        ids.take(IDS_MAX).map(str::to_owned).collect()
     }
 
     pub(crate) fn note(&self, ids: Vec<String>, rejection: v1::Rejection, at: Timestamp) {

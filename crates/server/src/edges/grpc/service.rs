@@ -58,9 +58,9 @@ impl Scheduler for SchedulerService {
         request: Request<v1::SubmitRequest>,
     ) -> Result<Response<v1::SubmitResponse>, Status> {
         let trace_parent = trace_parent(&request);
-        let mut submissions = request.into_inner().submissions;
-        context::adopt(&mut submissions, trace_parent.as_deref());
-        let submitted = self.desk.submit(submissions).await;
+        let wire = request.into_inner().submissions;
+        let read = self.desk.read_submissions(&wire, trace_parent.as_deref());
+        let submitted = self.desk.submit(read).await;
         Ok(Response::new(submit::response(submitted.map_err(status)?)))
     }
 

@@ -11,7 +11,6 @@ use tonic::{Status, Streaming};
 
 use super::status::status;
 use crate::edges::desk::{Desk, Pending, Refused, Submitted};
-use crate::sinks::trace::context;
 
 /// Requests of one stream that may wait for their answers.
 const STREAM_REQUESTS_MAX: usize = 64;
@@ -55,13 +54,13 @@ async fn forward(
 ) {
     loop {
         let Ok(permit) = answers.reserve().await else { return };
-        let mut request = match requests.message().await {
+        let request = match requests.message().await {
             Ok(Some(request)) => request,
             Ok(None) => return,
             Err(status) => return permit.send(Err(status)),
         };
-        context::adopt(&mut request.submissions, trace_parent.as_deref());
-        match desk.send_submissions(request.submissions).await {
+        let read = desk.read_submissions(&request.submissions, trace_parent.as_deref());
+        match desk.send_submissions(read).await {
             Ok(pending) => permit.send(Ok(pending)),
             Err(why) => return permit.send(Err(status(why))),
         }

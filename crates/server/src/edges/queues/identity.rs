@@ -2,9 +2,9 @@
 
 use bellwether_brokers::{Delivered, Delivery, MessageId, Promises};
 use bellwether_core::model::limits::NAME_BYTES_MAX;
-use bellwether_core::model::{JobId, Priority};
-use bellwether_wire::json::submission_from_json;
-use bellwether_wire::{Malformed, Mirror as _, v1};
+use bellwether_core::model::{JobId, Name, Priority, Submission};
+use bellwether_wire::Malformed;
+use bellwether_wire::json::{Draft, SubmissionDraft, submission_from_json};
 use serde_json::value::RawValue;
 
 /// Why a message is no submission.
@@ -28,43 +28,47 @@ pub(super) fn submission(
     delivery: &Delivery,
     promises: Promises,
     generate: &mut dyn FnMut() -> JobId,
-) -> Result<v1::Submission, Unreadable> {
+) -> Result<Submission, Unreadable> {
     let raw: &RawValue = serde_json::from_slice(&delivery.body).map_err(Unreadable::Json)?;
-    let mut submission = submission_from_json(raw, generate)?;
+    let mut draft = submission_from_json(raw, generate)?;
     if let Some(priority) = delivery.priority.and_then(priority_of) {
-        for job in submission.jobs.iter_mut().filter(|job| job.priority == 0) {
-            job.priority = priority.to_wire();
+        for job in &mut draft.jobs {
+            job.priority.get_or_insert(priority);
         }
     }
-    if submission.jobs.iter().all(|job| !job.idempotency_key.is_empty()) {
-        return Ok(submission);
-    }
-    let key = match &delivery.id {
-        Some(id) => named(queue, id),
-        // A body that names its jobs is the same jobs; one that does not may be sent twice on
-        // purpose.
-        None if names_its_jobs(&submission) => {
-            format!("queue/{queue}/body/{}", hash(&delivery.body))
+    if draft.jobs.iter().any(|job| job.spec.idempotency_key.is_none()) {
+        let key = match &delivery.id {
+            Some(id) => Some(named(queue, id)),
+            // A body that names its jobs is the same jobs; one that does not may be sent twice on
+            // purpose.
+            None if names_its_jobs(&draft) => {
+                Some(format!("queue/{queue}/body/{}", hash(&delivery.body)))
+            }
+            None if promises.delivered == Delivered::AtMostOnce => None,
+            None => return Err(Unreadable::Nameless),
+        };
+        if let Some(key) = key {
+            give_keys(&mut draft, &key)?;
         }
-        None if promises.delivered == Delivered::AtMostOnce => return Ok(submission),
-        None => return Err(Unreadable::Nameless),
-    };
-    give_keys(&mut submission, &key);
-    Ok(submission)
+    }
+    Ok(draft.complete(generate))
 }
 
-fn give_keys(submission: &mut v1::Submission, key: &str) {
-    let single = submission.jobs.len() == 1 && submission.run_id.is_empty();
-    for (index, job) in submission.jobs.iter_mut().enumerate() {
-        if job.idempotency_key.is_empty() {
-            job.idempotency_key = if single { key.to_owned() } else { format!("{key}/{index}") };
+fn give_keys(draft: &mut SubmissionDraft, key: &str) -> Result<(), Malformed> {
+    let single = draft.jobs.len() == 1 && draft.run.is_none();
+    for (index, job) in draft.jobs.iter_mut().enumerate() {
+        if job.spec.idempotency_key.is_none() {
+            let key = if single { key.to_owned() } else { format!("{key}/{index}") };
+            let key = Name::new(&key).map_err(|why| Malformed::new("idempotency_key", why))?;
+            job.spec.idempotency_key = Some(key);
         }
     }
+    Ok(())
 }
 
-fn names_its_jobs(submission: &v1::Submission) -> bool {
-    !submission.run_id.is_empty()
-        || submission.jobs.iter().all(|job| !job.id.is_empty() || !job.idempotency_key.is_empty())
+fn names_its_jobs(draft: &SubmissionDraft) -> bool {
+    let is_named = |job: &Draft| job.id.is_some() || job.spec.idempotency_key.is_some();
+    draft.run.is_some() || draft.jobs.iter().all(is_named)
 }
 
 /// Room for what is put behind the key of a message to make those of its jobs.

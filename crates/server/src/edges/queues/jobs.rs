@@ -6,10 +6,8 @@ use std::time::Duration;
 
 use bellwether_brokers::{Channel, Delivery, Settlement};
 use bellwether_core::Rejection;
-use bellwether_core::model::{Micros, NewJob, Submission};
+use bellwether_core::model::{JobSpec, Micros, Submission};
 use bellwether_wire::rejection::{code, retry_after};
-use bellwether_wire::submission::submission_from_wire;
-use bellwether_wire::v1;
 use tokio::sync::mpsc;
 
 use super::identity::{Unreadable, submission};
@@ -69,7 +67,7 @@ async fn submit(queue: &Queue, deliveries: Vec<Delivery>) -> Batch {
     for delivery in deliveries {
         match read(queue, &delivery) {
             Ok(submission) => {
-                submissions.push(submission);
+                submissions.push(Ok(submission));
                 readable.push(delivery);
             }
             Err(why) => unreadable.push((delivery, why)),
@@ -79,7 +77,7 @@ async fn submit(queue: &Queue, deliveries: Vec<Delivery>) -> Batch {
     Batch { readable, unreadable, pending }
 }
 
-fn read(queue: &Queue, delivery: &Delivery) -> Result<v1::Submission, Unreadable> {
+fn read(queue: &Queue, delivery: &Delivery) -> Result<Submission, Unreadable> {
     let generate = &mut || queue.desk.ids.generate();
     submission(&queue.name, delivery, queue.broker.promises(), generate)
 }
@@ -218,10 +216,7 @@ fn may_be_repeated(rejection: &Rejection) -> bool {
 
 /// Whether every job of the message is there already, with the same content.
 async fn is_known(queue: &Queue, delivery: &Delivery) -> Result<bool, Unavailable> {
-    let Ok(wire) = read(queue, delivery) else { return Ok(false) };
-    let Ok(submission) = submission_from_wire(wire, &mut || queue.desk.ids.generate()) else {
-        return Ok(false);
-    };
+    let Ok(submission) = read(queue, delivery) else { return Ok(false) };
     queue.desk.handle.ask(move |view| all_known(view, &submission)).await
 }
 
@@ -229,16 +224,16 @@ fn all_known(view: &View<'_>, submission: &Submission) -> bool {
     submission.jobs.iter().all(|job| is_same(view, job))
 }
 
-fn is_same(view: &View<'_>, job: &NewJob) -> bool {
+fn is_same(view: &View<'_>, job: &JobSpec) -> bool {
     let known = view.state.job_no(job.id.as_str()).and_then(|no| view.state.job(no));
     known.is_some_and(|known| {
         let spec = &known.spec;
-        *spec.requirements == job.requirements
+        spec.requirements == job.requirements
             && spec.payload == job.payload
             && spec.guarantee == job.guarantee
             && spec.node == job.node
             && spec.sender == job.sender
-            && *spec.tags == *job.tags
+            && spec.tags == job.tags
     })
 }
 

@@ -5,12 +5,12 @@ use axum::extract::State;
 use bellwether_core::Word as _;
 use bellwether_core::model::{JobStatus, Seq};
 use bellwether_wire::json::code::JobState;
+use bellwether_wire::json::{Job, JobPage};
 use bellwether_wire::{Mirror as _, v1};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::read::{Path, Query};
-use super::view::{Job, JobPage};
 use super::{Problem, Rest};
 
 /// Which jobs are wanted: all that is given must hold.

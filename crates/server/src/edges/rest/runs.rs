@@ -2,13 +2,14 @@
 
 use axum::Json;
 use axum::extract::State;
+use bellwether_wire::json::JobPage;
 use bellwether_wire::v1;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::jobs::limit;
 use super::read::{Path, Query};
-use super::view::{JobPage, RunWithJobs, Runs};
+use super::view::{RunWithJobs, Runs};
 use super::{Problem, Rest};
 
 #[derive(Debug, Deserialize, IntoParams)]

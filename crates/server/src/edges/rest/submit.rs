@@ -4,14 +4,15 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use bellwether_wire::json::{job_from_json, run_from_json, submission_from_json};
+use bellwether_core::model::{Name, Submission};
+use bellwether_wire::json::{SubmissionDraft, job_from_json, run_from_json, submission_from_json};
 use bellwether_wire::{Malformed, v1};
 use serde_json::value::RawValue;
 
 use super::read::{RawJson, TraceOf};
 use super::view::{Accepted, NewJob, NewRun, NewSubmission, SubmissionResult};
 use super::{Problem, Rest, link};
-use crate::edges::desk::{Refused, Unanswered};
+use crate::edges::desk::Submitted;
 use crate::sinks::trace::context;
 
 /// Submit a job
@@ -32,9 +33,7 @@ pub(super) async fn job(
     TraceOf(trace): TraceOf,
     RawJson(raw): RawJson,
 ) -> Result<Response, Problem> {
-    let job = job_from_json(&raw).map_err(|why| Problem::from(&why))?;
-    let submission = v1::Submission { run_id: String::new(), jobs: vec![job] };
-    let accepted = Accepted::new(one(&rest, submission, trace).await.map_err(unnumbered)?, None);
+    let accepted = Accepted::new(one(&rest, job_from_json(&raw), trace).await?, None);
     let location = link::job(accepted.first_id());
     Ok(created(accepted, location))
 }
@@ -57,11 +56,10 @@ pub(super) async fn run(
     TraceOf(trace): TraceOf,
     RawJson(raw): RawJson,
 ) -> Result<Response, Problem> {
-    let submission = run_from_json(&raw, &mut || rest.desk.ids.generate());
-    let submission = submission.map_err(|why| Problem::from(&why))?;
-    let run = submission.run_id.clone();
-    let location = link::run(&run);
-    let accepted = Accepted::new(one(&rest, submission, trace).await?, Some(run));
+    let draft = run_from_json(&raw, &mut || rest.desk.ids.generate());
+    let run = draft.as_ref().ok().and_then(|draft| draft.run.as_ref()).map(Name::to_string);
+    let accepted = Accepted::new(one(&rest, draft, trace).await?, run);
+    let location = link::run(accepted.run());
     Ok(created(accepted, location))
 }
 
@@ -80,51 +78,43 @@ pub(super) async fn several(
 ) -> Result<Json<Vec<SubmissionResult>>, Problem> {
     let list: Vec<Box<RawValue>> = serde_json::from_str(raw.get())
         .map_err(|_| Problem::malformed("the body must be a list of jobs and runs"))?;
-    let mut submissions = Vec::new();
-    let mut read = Vec::with_capacity(list.len());
+    let mut runs = Vec::with_capacity(list.len());
+    let mut submissions = Vec::with_capacity(list.len());
     for raw in &list {
-        let submission = submission_from_json(raw, &mut || rest.desk.ids.generate());
-        read.push(submission.map(|submission| {
-            let run = submission.run_id.clone();
-            submissions.push(submission);
-            run
-        }));
+        let draft = submission_from_json(raw, &mut || rest.desk.ids.generate());
+        let submission = complete(&rest, draft, trace.as_deref());
+        let run = submission.as_ref().ok().and_then(|submission| submission.run.as_ref());
+        runs.push(run.map(Name::to_string));
+        submissions.push(submission);
     }
-    context::adopt(&mut submissions, trace.as_deref());
-    let mut submitted = rest.desk.submit(submissions).await?.into_iter();
-    let results = read.into_iter().map(|read| {
-        let run = read.map_err(|why| Problem::from(&why))?;
-        let submitted = submitted.next().expect("the desk answers every submission");
-        let run = (!run.is_empty()).then_some(run);
-        Ok(Accepted::new(submitted?, run))
-    });
-    let result = |result: Result<Accepted, Problem>| match result {
-        Ok(accepted) => SubmissionResult { accepted: Some(accepted), problem: None },
-        Err(problem) => SubmissionResult { accepted: None, problem: Some(problem) },
+    let submitted = rest.desk.submit(submissions).await?;
+    let result = |(submitted, run): (Submitted, Option<String>)| match submitted {
+        Ok(accepted) => {
+            SubmissionResult { accepted: Some(Accepted::new(accepted, run)), problem: None }
+        }
+        Err(why) => SubmissionResult { accepted: None, problem: Some(why.into()) },
     };
-    Ok(Json(results.map(result).collect()))
+    Ok(Json(submitted.into_iter().zip(runs).map(result).collect()))
 }
 
 async fn one(
     rest: &Rest,
-    submission: v1::Submission,
+    draft: Result<SubmissionDraft, Malformed>,
     trace: Option<String>,
-) -> Result<v1::Accepted, Unanswered> {
-    let mut submissions = vec![submission];
-    context::adopt(&mut submissions, trace.as_deref());
-    let submitted = rest.desk.submit(submissions).await?.pop();
+) -> Result<v1::Accepted, Problem> {
+    let submission = complete(rest, draft, trace.as_deref()).map_err(|why| Problem::from(&why))?;
+    let submitted = rest.desk.submit(vec![Ok(submission)]).await?.pop();
     Ok(submitted.expect("the desk answers every submission")?)
 }
 
-/// Whoever submits one job need not be told that it is the first.
-fn unnumbered(why: Unanswered) -> Unanswered {
-    match why {
-        Unanswered::Refused(Refused::Malformed(Malformed { field, problem })) => {
-            let field = field.strip_prefix("jobs[0].").unwrap_or(&field).to_owned();
-            Malformed { field, problem }.into()
-        }
-        other => other,
-    }
+fn complete(
+    rest: &Rest,
+    draft: Result<SubmissionDraft, Malformed>,
+    trace: Option<&str>,
+) -> Result<Submission, Malformed> {
+    let mut submission = draft?.complete(&mut || rest.desk.ids.generate());
+    context::adopt(&mut submission, trace);
+    Ok(submission)
 }
 
 fn created(accepted: Accepted, location: HeaderValue) -> Response {

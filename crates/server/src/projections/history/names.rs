@@ -107,8 +107,8 @@ impl Known {
         match event {
             Event::Submitted { run, first, jobs } => {
                 let run = run.as_ref().map(|run| &run.id);
-                for (no, spec) in (first.0..).map(JobNo).zip(jobs) {
-                    self.jobs.entry(no).or_insert_with(|| Arc::new(names_of(spec, run)));
+                for (no, job) in (first.0..).map(JobNo).zip(jobs) {
+                    self.jobs.entry(no).or_insert_with(|| Arc::new(names_of(&job.spec, run)));
                 }
             }
             Event::WorkerJoined { worker, spec } => {

@@ -56,7 +56,7 @@ impl Seen {
     /// A submission is about all of its jobs.
     pub(crate) fn is_about(&self, id: &str) -> bool {
         match &self.entry().event {
-            Event::Submitted { jobs, .. } => jobs.iter().any(|spec| spec.id.as_str() == id),
+            Event::Submitted { jobs, .. } => jobs.iter().any(|job| job.spec.id.as_str() == id),
             _ => self.job.as_deref().is_some_and(|job| job.id == id),
         }
     }

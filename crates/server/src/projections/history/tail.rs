@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
-use bellwether_core::model::{JobSpec, Seq};
+use bellwether_core::model::{AcceptedJob, JobSpec, Seq};
 use bellwether_core::{Decision, Entry, Event};
 use bellwether_journal::Record;
 
@@ -129,8 +129,8 @@ fn size(record: &Record) -> usize {
 fn entry_size(entry: &Entry) -> usize {
     let more = match &entry.event {
         Event::Submitted { jobs, .. } => {
-            let job = size_of::<JobSpec>() + TEXT_BYTES;
-            jobs.iter().map(|spec| job + spec.payload.len()).sum()
+            let own = size_of::<AcceptedJob>() + size_of::<JobSpec>() + TEXT_BYTES;
+            jobs.iter().map(|job| own + job.spec.payload.len()).sum()
         }
         Event::Assigned { decision, .. } => size_of::<Decision>() + size_of_val(&*decision.losers),
         Event::Completed { result, .. } => result.len(),

@@ -1,8 +1,6 @@
 //! Events into rows.
 
-use std::sync::Arc;
-
-use bellwether_core::model::{JobNo, JobSpec, RunId, Seq, WorkerNo};
+use bellwether_core::model::{AcceptedJob, JobNo, RunId, Seq, WorkerNo};
 use bellwether_core::{Entry, Event, State, Transition};
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
@@ -137,16 +135,16 @@ impl Projection {
         &mut self,
         entry: &Entry,
         run: Option<&RunId>,
-        jobs: &[Arc<JobSpec>],
+        jobs: &[AcceptedJob],
     ) -> rusqlite::Result<()> {
         let (seq, at) = (entry.seq, entry.at);
         // They may have ended and been written before a crash.
         let again = seq <= self.stored.reached;
-        for (taken, spec) in entry.transitions().zip(jobs) {
+        for (taken, job) in entry.transitions().zip(jobs) {
             if again && store::exists(&self.connection, taken.job)? {
                 continue;
             }
-            let (spec, run, status) = (spec.clone(), run.cloned(), taken.to);
+            let (spec, run, status) = (job.spec.clone(), run.cloned(), taken.to);
             self.fresh.insert(taken.job, Fresh { spec, run, status, seq, at });
         }
         Ok(())

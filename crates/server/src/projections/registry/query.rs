@@ -34,11 +34,15 @@ fn whole(row: &Row<'_>) -> rusqlite::Result<v1::Job> {
     Ok(job)
 }
 
+/// Jobs that were taken before their dependencies were kept by id have them by number.
 fn with_dependencies(connection: &Connection, mut job: v1::Job) -> Result<v1::Job, QueryError> {
+    let Some(spec) = job.spec.as_mut().filter(|spec| spec.dependencies.is_empty()) else {
+        return Ok(job);
+    };
     let mut statement = connection.prepare_cached("SELECT id FROM jobs WHERE no = ?1")?;
-    for no in job.spec.iter().flat_map(|spec| &spec.dependencies) {
+    for no in &spec.waits_for {
         let id = statement.query_row([signed(*no)], |row| row.get(0)).optional()?;
-        job.dependencies.extend(id);
+        spec.dependencies.extend(id);
     }
     Ok(job)
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bellwether_core::model::{JobNo, JobSpec, Seq, WorkerNo};
-use bellwether_wire::job::job_spec_to_wire;
+use bellwether_wire::job::job_to_wire;
 use bellwether_wire::v1;
 use prost::Message as _;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
@@ -102,7 +102,7 @@ pub(super) fn save(connection: &Connection, no: JobNo, row: &Row) -> rusqlite::R
 
 fn insert(connection: &Connection, number: i64, row: &Row, spec: &JobSpec) -> rusqlite::Result<()> {
     let job: &v1::Job = &row.job;
-    let encoded = job_spec_to_wire(spec).encode_to_vec();
+    let encoded = job_to_wire(spec).encode_to_vec();
     let beside = if encoded.len() > SPEC_BYTES_INSIDE { None } else { Some(&encoded) };
     if beside.is_none() {
         connection
@@ -188,40 +188,15 @@ fn forget(connection: &Connection, chosen: &str, argument: u64) -> rusqlite::Res
 mod tests {
     use std::sync::Arc;
 
-    use bellwether_core::model::{
-        Guarantee, JobStatus, Micros, Name, NewJob, OnFailure, Priority, Requirements, Timestamp,
-    };
+    use bellwether_core::model::{JobStatus, Name, Timestamp};
 
     use super::super::row::Fresh;
     use super::super::schema;
     use super::*;
 
     fn row(id: &str, at: u64) -> Row {
-        let NewJob { id, requirements, .. } = NewJob::new(Name::fixed(id), Name::fixed("t"));
-        let requirements: Arc<Requirements> = Arc::new(requirements);
-        let spec = JobSpec {
-            id,
-            node: None,
-            requirements,
-            priority: Priority::Normal,
-            guarantee: Guarantee::AtLeastOnce,
-            on_failure: OnFailure::Skip,
-            payload: bytes::Bytes::new(),
-            dependencies: Box::default(),
-            timeout: Micros(1),
-            retry: 0,
-            sender: None,
-            idempotency_key: None,
-            not_before: Timestamp(0),
-            tags: Box::default(),
-            escalation: None,
-            input_bytes: 0,
-            predicted: Micros(1),
-            rank: 0,
-            doomed: false,
-            trace_parent: None,
-        };
-        let (spec, status) = (Arc::new(spec), JobStatus::Ready);
+        let spec = Arc::new(JobSpec::new(Name::fixed(id), Name::fixed("t")));
+        let status = JobStatus::Ready;
         let fresh = Fresh { spec, run: None, status, seq: Seq(1), at: Timestamp(at) };
         Row::of(JobNo(1), &fresh)
     }

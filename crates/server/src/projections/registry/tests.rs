@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bellwether_core::model::{
-    Config, Escalation, FailureCause, HeldAttempt, JobNo, Micros, Name, NewJob, OnFailure,
+    Config, Escalation, FailureCause, HeldAttempt, JobNo, JobSpec, Micros, Name, OnFailure,
     Priority, Submission, Timestamp, WorkerSpec,
 };
 use bellwether_core::{Command, Engine, Entry, Report};
@@ -82,23 +82,24 @@ impl History {
         }
     }
 
-    fn new_job(&mut self) -> NewJob {
+    fn new_job(&mut self) -> JobSpec {
         let known: Vec<Name> =
             self.engine.state().jobs().map(|(_, job)| job.spec.id.clone()).collect();
-        let mut job = NewJob::new(Name::fixed(&format!("j{}", known.len())), Name::fixed("t"));
+        let mut job = JobSpec::new(Name::fixed(&format!("j{}", known.len())), Name::fixed("t"));
         job.retry = Some(self.random.below(3) as u32);
         if self.random.one_in(3) {
-            job.delay = Micros::from_millis(self.random.below(3_000));
+            job.extras_mut().delay = Micros::from_millis(self.random.below(3_000));
         }
         if self.random.one_in(4) {
             job.on_failure = OnFailure::Run;
         }
         if self.random.one_in(3) {
-            job.escalation = Some(Escalation { priority: Some(Priority::High), role: None });
+            job.extras_mut().escalation =
+                Some(Escalation { priority: Some(Priority::High), role: None });
         }
         if !known.is_empty() && self.random.one_in(2) {
             let back = 1 + self.random.below(known.len().min(6) as u64) as usize;
-            job.dependencies = vec![known[known.len() - back].clone()];
+            job.dependencies = Box::new([known[known.len() - back].clone()]);
         }
         job
     }

@@ -55,7 +55,7 @@ pub(crate) type Workers = BTreeMap<WorkerNo, Arc<WorkerSpec>>;
 
 impl LiveJob {
     fn new(no: JobNo, spec: Arc<JobSpec>, run: Option<RunId>, at: Timestamp) -> LiveJob {
-        let queued_at = at.max(spec.not_before);
+        let queued_at = at.max(spec.extras().not_before);
         let offers = Vec::new();
         LiveJob { no, spec, run, submitted_at: at, queued_at, attempts: 0, offers }
     }
@@ -119,8 +119,8 @@ impl Live {
         match &entry.event {
             Event::Submitted { run, jobs, .. } => {
                 let run = run.as_ref().map(|run| &run.id);
-                for (taken, spec) in entry.transitions().zip(jobs) {
-                    let job = LiveJob::new(taken.job, spec.clone(), run.cloned(), entry.at);
+                for (taken, job) in entry.transitions().zip(jobs) {
+                    let job = LiveJob::new(taken.job, job.spec.clone(), run.cloned(), entry.at);
                     tell(&Sighting::Submitted { job: &job });
                     self.jobs.insert(taken.job, job);
                 }

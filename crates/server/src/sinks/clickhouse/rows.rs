@@ -119,7 +119,7 @@ impl Rows {
             (None, AttemptEnd::Completed { .. }) => Some(offer.offered_at),
             (None, AttemptEnd::Failed { .. } | AttemptEnd::Revoked { .. }) => None,
         };
-        let trace_id = job.spec.trace_parent.as_ref().map(|trace| trace.trace_id);
+        let trace_id = job.spec.extras().trace_parent.map(|trace| trace.trace_id);
         self.values
             .name(Some(&self.stream))
             .u64(seq.0)
@@ -144,7 +144,7 @@ impl Rows {
             .u64(at.0)
             .u64(started.map_or(0, |started| at.since(started).0))
             .u64(offer.predicted.0)
-            .u64(job.spec.input_bytes)
+            .u64(job.spec.input_bytes())
             .u32(job.spec.requirements.resources.cpu)
             .hex(end.result_hash().map_or(&[], |hash| hash))
             .hex(trace_id.as_ref().map_or(&[], |id| id))

@@ -1,7 +1,6 @@
 //! Which jobs are traced, and the ids of their spans.
 
-use bellwether_core::model::{JobNo, JobSpec, Token, TraceParent};
-use bellwether_wire::v1;
+use bellwether_core::model::{JobNo, JobSpec, Submission, Token, TraceParent};
 
 use crate::config::Otlp;
 
@@ -32,8 +31,8 @@ impl Tracing {
     }
 
     pub(crate) fn of_job(self, no: JobNo, spec: &JobSpec) -> Option<JobTrace> {
-        if let Some(given) = spec.trace_parent.as_deref() {
-            let TraceParent { trace_id, span_id, flags } = *given;
+        if let Some(given) = spec.extras().trace_parent {
+            let TraceParent { trace_id, span_id, flags } = given;
             let trace = JobTrace { trace_id, parent: Some(span_id), flags };
             return given.is_sampled().then_some(trace);
         }
@@ -89,11 +88,9 @@ impl JobTrace {
 
 /// Jobs without a context of their own belong to that of the request they came with. A context that
 /// is none is left out, as W3C wants it.
-pub(crate) fn adopt(submissions: &mut [v1::Submission], given: Option<&str>) {
-    let Some(given) = given.filter(|given| TraceParent::parse(given).is_ok()) else { return };
-    for job in submissions.iter_mut().flat_map(|submission| &mut submission.jobs) {
-        if job.trace_parent.is_empty() {
-            given.clone_into(&mut job.trace_parent);
-        }
+pub(crate) fn adopt(submission: &mut Submission, given: Option<&str>) {
+    let Some(given) = given.and_then(|given| TraceParent::parse(given).ok()) else { return };
+    for job in &mut submission.jobs {
+        job.extras_mut().trace_parent.get_or_insert(given);
     }
 }

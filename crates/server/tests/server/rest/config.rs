@@ -95,6 +95,6 @@ async fn a_paused_type_waits_until_it_is_resumed() -> Result<()> {
     let why = fixture.get("/scheduler/jobs/a/explain").await?.json()?;
     assert_eq!(why["waiting_for"]["reason"], "paused");
     assert_eq!(fixture.press("/scheduler/types/slow/resume").await?.status, 200);
-    assert_eq!(worker.offer().await?.id, "a");
+    assert_eq!(worker.offer().await?.job_id(), "a");
     Ok(())
 }

@@ -107,7 +107,7 @@ async fn a_client_that_reads_nothing_slows_nobody() -> Result<()> {
     // More than the buffers between the two can hold.
     let payload = format!("\"{}\"", "x".repeat(60_000));
     for round in 0..10 {
-        let jobs = (0..50).map(|i| v1::NewJob {
+        let jobs = (0..50).map(|i| v1::JobSpec {
             payload: payload.clone().into(),
             ..job(&format!("j{round}-{i}"))
         });
@@ -116,7 +116,7 @@ async fn a_client_that_reads_nothing_slows_nobody() -> Result<()> {
     let path = "/scheduler/events?from=1&follow=false&kind=job_submitted";
     let told = Watching::start(&fixture, path, None).await?.rest().await?;
     assert_eq!(told.len(), 500);
-    assert_eq!(fixture.worker("w", 1).await?.offer().await?.id, "j0-0");
+    assert_eq!(fixture.worker("w", 1).await?.offer().await?.job_id(), "j0-0");
     drop(stuck);
     Ok(())
 }

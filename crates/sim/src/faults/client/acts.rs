@@ -88,7 +88,8 @@ impl Clients {
         let Some(job) = self.some_job(stage) else { return };
         let worker = stage.random.index(self.fleet.len());
         let Some((_, record)) = stage.court.ledger().job_named(&job) else { return };
-        if record.spec.escalation.is_some() || !is_able(&self.fleet[worker], &record.spec) {
+        if record.spec.extras().escalation.is_some() || !is_able(&self.fleet[worker], &record.spec)
+        {
             return;
         }
         self.ask(stage, Command::Pin { job, worker: plan::worker_id(worker) }, false);

@@ -24,11 +24,12 @@ impl Invariant for AttemptsBounded {
                     return Ok(());
                 };
                 if record.spec.guarantee != Guarantee::AtMostOnce
-                    && record.failures > record.spec.retry
+                    && record.failures > record.spec.retries_of_taken()
                 {
                     return Err(format!(
                         "job {job} has failed {} times with {} retries and goes on",
-                        record.failures, record.spec.retry
+                        record.failures,
+                        record.spec.retries_of_taken()
                     ));
                 }
                 if record.crashes > view.ledger.config.max_crashes {
@@ -40,7 +41,7 @@ impl Invariant for AttemptsBounded {
                 let Some(record) = view.ledger.job(*job) else {
                     return Ok(());
                 };
-                if record.escalations > 0 || record.spec.escalation.is_none() {
+                if record.escalations > 0 || record.spec.extras().escalation.is_none() {
                     return Err(format!("job {job} escalates unasked or twice"));
                 }
                 Ok(())

@@ -26,7 +26,7 @@ impl Invariant for DependenciesFirst {
             Observation::Asked { command: Command::Submit(submission), handled, .. } => {
                 if handled.result.is_ok() {
                     for job in submission.jobs.iter().filter(|job| !job.dependencies.is_empty()) {
-                        self.declared.insert(job.id.clone(), job.dependencies.clone());
+                        self.declared.insert(job.id.clone(), job.dependencies.to_vec());
                     }
                 }
                 Ok(())

@@ -26,7 +26,7 @@ impl Invariant for OneKeyOneJob {
                 };
                 let mut number = *first;
                 for job in jobs {
-                    if let Some(key) = &job.idempotency_key
+                    if let Some(key) = &job.spec.idempotency_key
                         && let Some(other) = self.jobs.insert(key.clone(), number)
                     {
                         return Err(format!("key {key} made job {other} and now {number}"));

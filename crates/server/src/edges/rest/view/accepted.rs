@@ -52,6 +52,10 @@ impl Accepted {
         }
     }
 
+    pub(in crate::edges::rest) fn run(&self) -> &str {
+        self.run.as_deref().unwrap_or_default()
+    }
+
     pub(in crate::edges::rest) fn first_id(&self) -> &str {
         self.jobs.first().map_or("", |job| job.id.as_str())
     }

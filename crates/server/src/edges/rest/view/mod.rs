@@ -2,13 +2,11 @@
 //! its form from `bellwether_wire::json`.
 
 mod accepted;
-mod job;
 mod new_job;
 mod operation;
 mod run;
 
 pub(super) use accepted::{Accepted, Done, SubmissionResult};
-pub(super) use job::{Job, JobPage};
 pub(super) use new_job::{Name, NewJob, NewRun, NewSubmission};
 pub(super) use operation::{OperationView, Operations};
 pub(super) use run::{RunWithJobs, Runs};

@@ -7,9 +7,9 @@ use bellwether_wire::json::unit::{Moment, moment};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::Job;
 use crate::edges::desk::RunPage;
 use crate::projections::registry::RunSummary;
+use bellwether_wire::json::Job;
 
 /// Jobs that were submitted together.
 #[derive(Debug, Serialize, ToSchema)]

@@ -1,58 +1,46 @@
-//! A job: what was asked for, and what became of it.
+//! A job with what became of it, as REST and the command line show it.
 
-use bellwether_core::model::{Guarantee, Priority};
-use bellwether_wire::json::code::{self, AttemptState, Cause, Code, JobState};
-use bellwether_wire::json::job::payload_to_json;
-use bellwether_wire::json::unit::{Moment, moment, seconds, text};
-use bellwether_wire::json::{Decision, hex};
-use bellwether_wire::{Mirror as _, v1};
-use serde::Serialize;
-use serde_json::Value;
-use utoipa::ToSchema;
+use bellwether_core::model::JobSpec;
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
+use serde_json::{Value, json};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
+
+use super::code::{AttemptState, Cause, Code, JobState};
+use super::form::{Side, properties};
+use super::unit::{Moment, moment, text};
+use super::written::{Payload, WrittenJob, payload_to_json};
+use super::{Decision, hex};
+use crate::job::taken_job_from_wire;
+use crate::v1;
+
+/// The fields that the job was submitted with, and what became of it. Lists leave out payload,
+/// result and attempts.
+#[derive(Debug, serde::Serialize)]
+pub struct Job {
+    #[serde(flatten)]
+    spec: Spec,
+    #[serde(flatten)]
+    life: Life,
+}
+
+#[derive(Debug)]
+enum Spec {
+    Known(Box<JobSpec>),
+    /// A scheduler of another version may say more than we can read; the id is always there.
+    Unknown {
+        id: String,
+    },
+}
 
 /// A job with what became of it. Lists leave out payload, result and attempts.
-#[derive(Debug, Serialize, ToSchema)]
-pub(in crate::edges::rest) struct Job {
-    id: String,
+#[derive(Debug, serde::Serialize, ToSchema)]
+struct Life {
     /// In the order of submission, never reused.
     number: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<JobState>,
-    r#type: String,
-    priority: code::Priority,
-    guarantee: code::Guarantee,
     #[serde(skip_serializing_if = "Option::is_none")]
     run: Option<String>,
-    /// Its name in the run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    node: Option<String>,
-    /// As JSON if it is that, as text if it is that, else in hexadecimal.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Value)]
-    payload: Option<Value>,
-    /// Ids, as far as they are known.
-    dependencies: Vec<String>,
-    /// Seconds.
-    timeout: f64,
-    retry: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sender: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    receiver: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    role: Option<String>,
-    /// Millicores.
-    cpu: u32,
-    /// Bytes.
-    memory: u64,
-    capabilities: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    model: Option<String>,
-    tags: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    idempotency_key: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    not_before: Option<Moment>,
     submitted_at: Option<Moment>,
     #[serde(skip_serializing_if = "Option::is_none")]
     started_at: Option<Moment>,
@@ -80,23 +68,21 @@ pub(in crate::edges::rest) struct Job {
     position: u64,
 }
 
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, serde::Serialize, ToSchema)]
 struct Progress {
     permille: u32,
     note: String,
 }
 
 /// One placement of the job on one worker.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, serde::Serialize, ToSchema)]
 struct Attempt {
     /// Its fencing token: the journal position of its assignment.
     token: u64,
     worker: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<AttemptState>,
     /// A second offer, because the first worker was quiet.
     hedge: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     offered_at: Option<Moment>,
     #[serde(skip_serializing_if = "Option::is_none")]
     started_at: Option<Moment>,
@@ -111,12 +97,12 @@ struct Attempt {
 }
 
 /// Some of the jobs, newest first.
-#[derive(Debug, Serialize, ToSchema)]
-pub(in crate::edges::rest) struct JobPage {
-    pub(in crate::edges::rest) jobs: Vec<Job>,
+#[derive(Debug, serde::Serialize, ToSchema)]
+pub struct JobPage {
+    pub jobs: Vec<Job>,
     /// Ask again with this as `cursor` for those that follow; absent after the last.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(in crate::edges::rest) next_cursor: Option<String>,
+    pub next_cursor: Option<String>,
 }
 
 impl From<v1::ListJobsResponse> for JobPage {
@@ -132,31 +118,15 @@ impl From<v1::Job> for Job {
     fn from(job: v1::Job) -> Job {
         let state = Code::from_wire(job.state);
         let spec = job.spec.unwrap_or_default();
-        let wants = spec.requirements.unwrap_or_default();
+        let spec = match taken_job_from_wire(&spec) {
+            Ok(known) => Spec::Known(Box::new(known)),
+            Err(_) => Spec::Unknown { id: spec.id },
+        };
         let progressed = job.progress_permille > 0 || !job.progress_note.is_empty();
-        Job {
-            id: spec.id,
+        let life = Life {
             number: job.job,
             state,
-            r#type: wants.r#type,
-            priority: Code(Priority::from_wire(spec.priority).unwrap_or_default()),
-            guarantee: Code(Guarantee::from_wire(spec.guarantee).unwrap_or_default()),
             run: text(job.run_id),
-            node: text(spec.node),
-            payload: bytes(&spec.payload),
-            dependencies: job.dependencies,
-            timeout: seconds(spec.timeout),
-            retry: spec.retry,
-            sender: text(spec.sender),
-            receiver: text(wants.receiver),
-            role: text(wants.role),
-            cpu: wants.cpu,
-            memory: wants.memory,
-            capabilities: wants.capabilities,
-            model: text(wants.model),
-            tags: spec.tags,
-            idempotency_key: text(spec.idempotency_key),
-            not_before: moment(spec.not_before),
             submitted_at: moment(job.submitted_at),
             started_at: moment(job.started_at),
             ended_at: moment(job.ended_at),
@@ -165,22 +135,22 @@ impl From<v1::Job> for Job {
             progress: progressed
                 .then_some(Progress { permille: job.progress_permille, note: job.progress_note }),
             attempts: job.attempts.into_iter().map(Attempt::from).collect(),
-            result: bytes(&job.result),
+            result: (!job.result.is_empty()).then(|| payload_to_json(&job.result)),
             result_hash: text(hex(&job.result_hash)),
             explanation: text(job.explanation),
             position: job.position,
-        }
+        };
+        Job { spec, life }
     }
 }
 
 impl From<v1::AttemptView> for Attempt {
     fn from(attempt: v1::AttemptView) -> Attempt {
-        let attempt_state = attempt.state();
         Attempt {
             token: attempt.token,
+            state: Code::known(attempt.state()),
             cause: Code::from_wire(attempt.cause),
             worker: attempt.worker,
-            state: Code::known(attempt_state),
             hedge: attempt.hedge,
             offered_at: moment(attempt.offered_at),
             started_at: moment(attempt.started_at),
@@ -191,6 +161,34 @@ impl From<v1::AttemptView> for Attempt {
     }
 }
 
-fn bytes(bytes: &[u8]) -> Option<Value> {
-    (!bytes.is_empty()).then(|| payload_to_json(bytes))
+impl Serialize for Spec {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Spec::Known(spec) => WrittenJob { spec, payload: Payload::Shown }.serialize(serializer),
+            Spec::Unknown { id } => {
+                let mut map = serializer.serialize_map(None)?;
+                map.serialize_entry("id", id)?;
+                map.end()
+            }
+        }
+    }
+}
+
+impl ToSchema for Job {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        Life::schemas(schemas);
+    }
+}
+
+impl PartialSchema for Job {
+    fn schema() -> RefOr<Schema> {
+        let mut schema = serde_json::to_value(Life::schema()).expect("a schema is JSON");
+        for (name, described) in properties(Side::Writes) {
+            schema["properties"][name] = described;
+        }
+        if let Some(required) = schema["required"].as_array_mut() {
+            required.extend(["id", "type", "priority", "guarantee"].map(|name| json!(name)));
+        }
+        serde_json::from_value(schema).expect("it was a schema before")
+    }
 }

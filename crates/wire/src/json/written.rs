@@ -1,0 +1,151 @@
+//! A job as JSON, written without a tree of values in between.
+
+use bellwether_core::model::{Escalation, JobSpec, Micros, Name, Timestamp, TraceParent};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::hex;
+use super::job::FIELDS;
+use super::unit::{Moment, span};
+
+/// The value of one field.
+#[derive(Debug)]
+pub enum Written<'a> {
+    Name(&'a Name),
+    Names(&'a [Name]),
+    Word(&'static str),
+    Whole(u64),
+    Seconds(Micros),
+    Time(Timestamp),
+    Trace(TraceParent),
+    Escalation(&'a Escalation),
+    Payload(&'a [u8]),
+}
+
+impl Serialize for Written<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match *self {
+            Written::Name(name) => serializer.serialize_str(name.as_str()),
+            Written::Names(names) => names.serialize(serializer),
+            Written::Word(word) => serializer.serialize_str(word),
+            Written::Whole(number) => serializer.serialize_u64(number),
+            Written::Seconds(given) => serializer.serialize_f64(span(given)),
+            Written::Time(at) => Moment(at).serialize(serializer),
+            Written::Trace(trace) => serializer.collect_str(&trace),
+            Written::Escalation(Escalation { priority, role }) => {
+                let mut map = serializer.serialize_map(None)?;
+                if let Some(priority) = priority {
+                    map.serialize_entry("priority", priority.as_str())?;
+                }
+                if let Some(role) = role {
+                    map.serialize_entry("role", role)?;
+                }
+                map.end()
+            }
+            Written::Payload(bytes) => Carried { bytes, one_line: true }.serialize(serializer),
+        }
+    }
+}
+
+/// A job with the names that it was submitted with. What is left out has its default.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WrittenJob<'a> {
+    pub(super) spec: &'a JobSpec,
+    pub(super) payload: Payload,
+}
+
+/// How the payload is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Payload {
+    /// For people; none is left out.
+    Shown,
+    /// On one line, because events may be told apart by lines. A long one is left out, and says so.
+    InEvent { bytes_max: usize },
+    /// As it was written, for the worker.
+    AsGiven,
+}
+
+impl WrittenJob<'_> {
+    /// As fields of an object that may have others.
+    pub(super) fn write_fields<M: SerializeMap>(self, map: &mut M) -> Result<(), M::Error> {
+        for field in FIELDS {
+            match (field.write)(self.spec) {
+                None => {}
+                Some(Written::Payload(bytes)) => match self.payload {
+                    Payload::Shown if bytes.is_empty() => {}
+                    Payload::Shown => carry(map, field.name, bytes, usize::MAX)?,
+                    Payload::InEvent { bytes_max } => carry(map, field.name, bytes, bytes_max)?,
+                    Payload::AsGiven => {
+                        map.serialize_entry(field.name, &Carried { bytes, one_line: false })?;
+                    }
+                },
+                Some(value) => map.serialize_entry(field.name, &value)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Serialize for WrittenJob<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        self.write_fields(&mut map)?;
+        map.end()
+    }
+}
+
+/// The job as it was taken, with the names that it was written with.
+pub fn job_spec_to_json(spec: &JobSpec) -> Value {
+    let job = WrittenJob { spec, payload: Payload::Shown };
+    serde_json::to_value(job).expect("it has a JSON form")
+}
+
+/// A payload or a result, unless it is too long; then how long it was.
+pub(super) fn carry<M: SerializeMap>(
+    map: &mut M,
+    name: &str,
+    bytes: &[u8],
+    max: usize,
+) -> Result<(), M::Error> {
+    if bytes.len() <= max {
+        return map.serialize_entry(name, &Carried { bytes, one_line: true });
+    }
+    map.serialize_entry(name, &())?;
+    map.serialize_entry(&format!("{name}_left_out_bytes"), &bytes.len())
+}
+
+/// As JSON if it is that, as text if it is that, else in hexadecimal.
+pub fn payload_to_json(bytes: &[u8]) -> Value {
+    serde_json::to_value(Carried { bytes, one_line: true }).expect("it has a JSON form")
+}
+
+/// A payload or a result.
+#[derive(Debug, Clone, Copy)]
+struct Carried<'a> {
+    bytes: &'a [u8],
+    /// JSON that was written on several lines is written anew, on one.
+    one_line: bool,
+}
+
+impl Serialize for Carried<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let bytes = self.bytes;
+        if bytes.is_empty() {
+            return serializer.serialize_unit();
+        }
+        let breaks = || bytes.iter().any(|byte| matches!(byte, b'\n' | b'\r'));
+        if (!self.one_line || !breaks())
+            && let Ok(raw) = serde_json::from_slice::<&RawValue>(bytes)
+        {
+            return raw.serialize(serializer);
+        }
+        if let Ok(value) = serde_json::from_slice::<Value>(bytes) {
+            return value.serialize(serializer);
+        }
+        match std::str::from_utf8(bytes) {
+            Ok(text) => serializer.serialize_str(text),
+            Err(_) => json!({ "hex": hex(bytes) }).serialize(serializer),
+        }
+    }
+}
