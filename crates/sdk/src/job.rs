@@ -81,6 +81,13 @@ impl NewJob {
         self
     }
 
+    /// What it shares with other jobs, as a tenant or a machine. Kept and shown.
+    #[must_use]
+    pub fn concurrency_key(mut self, key: impl Into<String>) -> NewJob {
+        self.0.concurrency_key = key.into();
+        self
+    }
+
     #[must_use]
     pub fn sender(mut self, sender: impl Into<String>) -> NewJob {
         self.0.sender = sender.into();

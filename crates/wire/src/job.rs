@@ -103,6 +103,7 @@ pub fn job_to_wire(spec: &JobSpec) -> v1::JobSpec {
         escalation: extras.escalation.as_ref().map(escalation_to_wire),
         input_bytes: extras.input_bytes,
         trace_parent: trace_to_wire(extras.trace_parent),
+        concurrency_key: text(extras.concurrency_key.as_ref()),
         ..Default::default()
     }
 }
@@ -116,6 +117,7 @@ fn job_from_wire(wire: &v1::JobSpec, id: JobId, payload: Bytes) -> Result<JobSpe
         // As much as the payload is what no hint means, and that was once filled in.
         input_bytes: wire.input_bytes.filter(|bytes| *bytes != payload.len() as u64),
         trace_parent: trace_from_wire(&wire.trace_parent)?,
+        concurrency_key: optional_name("concurrency_key", &wire.concurrency_key)?,
     };
     Ok(JobSpec {
         id,

@@ -87,6 +87,9 @@ pub(super) struct CommonArguments {
     /// Submitting twice with the same key makes one job
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
+    /// What it shares with other jobs, as a tenant or a machine; kept and shown
+    #[arg(long, value_name = "KEY")]
+    concurrency_key: Option<String>,
     /// Seconds to wait before it may start
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     delay: Option<std::time::Duration>,
@@ -195,6 +198,7 @@ impl CommonArguments {
         wire.tags.clone_from(&self.tag);
         wire.retry = self.retry;
         wire.idempotency_key = self.idempotency_key.clone().unwrap_or_default();
+        wire.concurrency_key = self.concurrency_key.clone().unwrap_or_default();
         let requirements = wire.requirements.get_or_insert_default();
         requirements.role = self.role.clone().unwrap_or_default();
         requirements.receiver = self.receiver.clone().unwrap_or_default();

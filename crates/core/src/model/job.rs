@@ -136,6 +136,9 @@ pub struct Extras {
     pub input_bytes: Option<u64>,
     /// Where it belongs in a trace.
     pub trace_parent: Option<TraceParent>,
+    /// What it shares with other jobs, as a tenant or a machine. Kept and shown; nothing is decided
+    /// by it.
+    pub concurrency_key: Option<Name>,
 }
 
 /// A million of them wait: whoever makes it larger should know.
@@ -147,6 +150,7 @@ static NO_EXTRAS: Extras = Extras {
     escalation: None,
     input_bytes: None,
     trace_parent: None,
+    concurrency_key: None,
 };
 
 impl JobSpec {

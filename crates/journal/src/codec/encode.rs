@@ -176,6 +176,7 @@ pub(crate) fn encode_spec(buffer: &mut Vec<u8>, spec: &JobSpec, terms: &Terms<'_
     }
     buffer.names(21, &spec.dependencies);
     buffer.uint(22, extras.delay.0);
+    buffer.name(23, extras.concurrency_key.as_ref());
 }
 
 fn requirements(buffer: &mut Vec<u8>, requirements: &Requirements) {

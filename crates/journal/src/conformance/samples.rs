@@ -192,6 +192,7 @@ impl Samples {
             // Longer than any payload here, which is what no hint means.
             input_bytes: self.chance().then(|| 1_000_000 + self.below(1_000_000)),
             trace_parent: self.chance().then(|| self.trace_parent()),
+            concurrency_key: self.name(),
         }
     }
 

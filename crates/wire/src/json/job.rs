@@ -210,6 +210,16 @@ pub static FIELDS: &[Field] = &[
         write: |job| job.idempotency_key.as_ref().map(Written::Name),
     },
     Field {
+        name: "concurrency_key",
+        doc: "What it shares with other jobs, as a tenant or a machine. Kept and shown.",
+        form: Form::Name,
+        read: |given, job| {
+            job.extras.concurrency_key = given.name()?;
+            Ok(())
+        },
+        write: |job| job.extras().concurrency_key.as_ref().map(Written::Name),
+    },
+    Field {
         name: "delay",
         doc: "Seconds to wait before it is ready.",
         form: Form::Seconds,
@@ -435,7 +445,7 @@ mod tests {
             "id": "a", "type": "t", "node": "n", "priority": "high", "payload": { "z": [1, 2] },
             "dependencies": ["b", "c"], "timeout": 1.5, "retry": 2, "guarantee": "exactly_once",
             "sender": "s", "receiver": "w", "cpu": 500, "memory": 1024, "capabilities": ["gpu"],
-            "model": "m", "idempotency_key": "k", "delay": 2.0,
+            "model": "m", "idempotency_key": "k", "concurrency_key": "tenant", "delay": 2.0,
             "not_before": "2027-01-31T08:00:00Z", "tags": ["x", "y"], "on_failure": "run",
             "escalation": { "priority": "critical", "role": "experts" }, "input_bytes": 7,
             "trace_parent": "00-07070707070707070707070707070707-0808080808080808-01",

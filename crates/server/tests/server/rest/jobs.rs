@@ -32,6 +32,19 @@ async fn the_documented_job_posts_unchanged() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_a_job_shares_with_others_is_kept_and_shown() -> Result<()> {
+    let fixture = Fixture::start().await?;
+    let job = r#"{"id":"a","type":"t","concurrency_key":"tenant-7"}"#;
+    assert_eq!(fixture.post("/scheduler/jobs", job).await?.status, 201);
+    let fixture = fixture.restart().await?;
+    let shown = fixture.get("/scheduler/jobs/a").await?.json()?;
+    assert_eq!(shown["concurrency_key"], "tenant-7");
+    let told = fixture.worker("w", 1).await?.offer().await?.spec.unwrap();
+    assert_eq!(told.concurrency_key, "tenant-7");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_job_is_shown_with_its_attempts_and_its_result() -> Result<()> {
     let mut fixture = Fixture::start().await?;
     fixture.post("/scheduler/jobs", r#"{"id":"a/b","type":"t","payload":[1, 2]}"#).await?;
