@@ -31,7 +31,7 @@ struct World {
 impl World {
     fn new(settings: Config) -> World {
         let store = MemoryStore::new();
-        let journal = MemoryJournal::open(&store).unwrap();
+        let journal = MemoryJournal::open(&store).expect("a new store opens");
         let engine = Engine::new(Config::default());
         let mut host = Host::new(engine, Head::default(), Seq(0), 1_000_000);
         host.reign(Timestamp(1), journal.epoch(), Some(settings), &mut Unobserved);
@@ -62,8 +62,8 @@ impl World {
 
     fn rebuild(&mut self) {
         let mut engine = Engine::new(Config::default());
-        for record in self.journal.read(Seq(1)).unwrap() {
-            record.unwrap().entries.iter().for_each(|entry| engine.replay(entry));
+        for record in self.journal.read(Seq(1)).expect("it can be read") {
+            record.expect("it is whole").entries.iter().for_each(|entry| engine.replay(entry));
         }
         self.host.handle_rebuilt(self.now, engine, self.journal.head(), &mut Unobserved);
     }

@@ -49,7 +49,8 @@ fn chosen(only: Option<&str>) -> Result<Vec<&'static (&'static str, Check)>> {
 
 #[test]
 fn a_mistyped_check_is_an_error_that_names_those_there_are() {
-    let error = chosen(Some("replies_arive")).err().expect("there is no such check").to_string();
+    let Err(error) = chosen(Some("replies_arive")) else { panic!("there is no such check") };
+    let error = error.to_string();
     assert!(error.contains("replies_arive is none of the checks"), "{error}");
     assert!(error.contains("replies_arrive"), "{error}");
     assert_eq!(chosen(Some("replies_arrive")).expect("there is").len(), 1);

@@ -300,7 +300,6 @@ fn config(r: &mut Reader<'_>) -> Read<v1::Config> {
         idempotency_for: r.u64()?,
         idempotency_max: r.u64()?,
         forget_workers_after: r.u64()?,
-        ..Default::default()
     })
 }
 

@@ -35,7 +35,13 @@ impl Fixture {
             let request = v1::ListJobsRequest { states, limit, cursor, ..Default::default() };
             let found = self.client.list_jobs(request).await?.into_inner();
             assert!(found.jobs.iter().all(|job| job.state() == state), "{found:?}");
-            pages.push(found.jobs.into_iter().map(|job| job.spec.unwrap().id).collect());
+            pages.push(
+                found
+                    .jobs
+                    .into_iter()
+                    .map(|job| job.spec.expect("a job is shown with its spec").id)
+                    .collect(),
+            );
             cursor = found.next_cursor;
             if cursor.is_empty() {
                 return Ok(pages);

@@ -11,6 +11,7 @@ use crate::{Mirror, v1};
 /// Told in this order: a welcome comes before the offers that follow it.
 #[derive(Debug, serde::Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "most are offers, and each is written at once")]
 pub enum Dispatch<'a> {
     /// The registration holds. What came before it was meant for an earlier life of the worker.
     Welcome {
