@@ -2,6 +2,8 @@
 
 use bellwether_core::model::limits::NAME_BYTES_MAX;
 use serde_json::{Map, Value, json};
+use utoipa::openapi::extensions::Extensions;
+use utoipa::openapi::{OneOfBuilder, RefOr, Schema};
 
 use super::job::FIELDS;
 
@@ -140,6 +142,31 @@ pub fn job_schema() -> Value {
         "required": ["type"],
         "additionalProperties": false,
     })
+}
+
+/// Marks a schema of ours in a document.
+const OURS: &str = "x-ours";
+
+/// A schema of ours on its way through utoipa, whose types can't hold all that a schema may say. It
+/// stands in the document once [`unwrap`] has been there.
+pub fn wrap(schema: Value) -> RefOr<Schema> {
+    let ours: Extensions = [(OURS, schema)].into_iter().collect();
+    Schema::from(OneOfBuilder::new().extensions(Some(ours)).build()).into()
+}
+
+/// Puts the schemas that were wrapped into their places.
+pub fn unwrap(document: &mut Value) {
+    match document {
+        Value::Object(object) => {
+            if let Some(ours) = object.remove(OURS) {
+                *document = ours;
+                return unwrap(document);
+            }
+            object.values_mut().for_each(unwrap);
+        }
+        Value::Array(list) => list.iter_mut().for_each(unwrap),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 /// The schema of a run; `job` is a reference to that of a job.

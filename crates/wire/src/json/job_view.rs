@@ -7,7 +7,7 @@ use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::code::{AttemptState, Cause, Code, JobState};
-use super::form::{Side, properties};
+use super::form::{Side, properties, wrap};
 use super::unit::{Moment, moment, text};
 use super::written::{Payload, WrittenJob, payload_to_json};
 use super::{Decision, hex};
@@ -189,6 +189,6 @@ impl PartialSchema for Job {
         if let Some(required) = schema["required"].as_array_mut() {
             required.extend(["id", "type", "priority", "guarantee"].map(|name| json!(name)));
         }
-        serde_json::from_value(schema).expect("it was a schema before")
+        wrap(schema)
     }
 }

@@ -28,7 +28,7 @@ pub struct Durations {
     /// When the latest of them started.
     pub latest: Timestamp,
     pub estimate: f32,
-    /// A moving average of how wrong the estimate was, see [`error`].
+    /// A moving average of how wrong the estimate was, see `error`.
     pub error: f32,
     pub centres: [f32; CLUSTERS],
     /// Zero where there is no cluster yet.

@@ -20,7 +20,7 @@ pub struct TypeHistory {
     pub average_error: f32,
     /// The error of the finest key at the same jobs.
     pub finest_error: f32,
-    /// Jobs behind these two errors, at most [`RIVALRY_JOBS`].
+    /// Jobs behind these two errors, at most `RIVALRY_JOBS`.
     pub judged: u32,
     /// What its jobs take on an average machine.
     pub typical: Option<Durations>,

@@ -3,6 +3,7 @@
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
+use bellwether_wire::json::form;
 use serde_json::{Map, Value, json};
 use utoipa::PartialSchema as _;
 use utoipa::openapi::{OpenApi, RefOr, Schema};
@@ -26,6 +27,7 @@ pub(super) async fn openapi(State(rest): State<Rest>) -> Response {
 /// Adds what is the same for all operations: who may use them, and how they fail.
 pub(super) fn finish(api: OpenApi) -> String {
     let mut document = serde_json::to_value(api).expect("the document has a JSON form");
+    form::unwrap(&mut document);
     document["info"] = json!({
         "title": "Bellwether",
         "description": DESCRIPTION,

@@ -1,7 +1,7 @@
 //! What can be submitted, for the document. The schemas come from the table by which jobs are read.
 
-use bellwether_wire::json::form;
-use serde_json::{Value, json};
+use bellwether_wire::json::form::{self, wrap};
+use serde_json::json;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
@@ -17,7 +17,7 @@ impl PartialSchema for NewJob {
             "dependencies": ["preprocess-xyz"], "timeout": 120, "retry": 3,
             "sender": "agentA", "receiver": "agentB",
         });
-        described(schema)
+        wrap(schema)
     }
 }
 
@@ -31,7 +31,7 @@ impl ToSchema for NewRun {
 
 impl PartialSchema for NewRun {
     fn schema() -> RefOr<Schema> {
-        described(form::run_schema(&json!({ "$ref": "#/components/schemas/NewJob" })))
+        wrap(form::run_schema(&json!({ "$ref": "#/components/schemas/NewJob" })))
     }
 }
 
@@ -48,7 +48,7 @@ impl ToSchema for NewSubmission {
 impl PartialSchema for NewSubmission {
     fn schema() -> RefOr<Schema> {
         let of = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
-        described(json!({ "anyOf": [of("NewJob"), of("NewRun")] }))
+        wrap(json!({ "anyOf": [of("NewJob"), of("NewRun")] }))
     }
 }
 
@@ -59,10 +59,6 @@ impl ToSchema for Name {}
 
 impl PartialSchema for Name {
     fn schema() -> RefOr<Schema> {
-        described(form::name(1))
+        wrap(form::name(1))
     }
-}
-
-fn described(schema: Value) -> RefOr<Schema> {
-    serde_json::from_value(schema).expect("the tables hold schemas")
 }
