@@ -12,7 +12,12 @@ use crate::worker::{Does, Worker, spec};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn predictions_are_judged_and_the_shadow_is_set_live() -> Result<()> {
-    let stage = Stage::new(&[("shadow", "least_loaded")])?;
+    // A hedge is a decision, too: none is made, however slow the machine is.
+    let stage = Stage::new(&[
+        ("shadow", "least_loaded"),
+        ("hedge_after", "60"),
+        ("hedge_after_min", "60"),
+    ])?;
     let does = Does::Complete(Duration::from_millis(2));
     let _one = Worker::join(&stage, spec("w1", "", 1), does).await?;
     let _two = Worker::join(&stage, spec("w2", "", 1), does).await?;
