@@ -4,7 +4,7 @@ use bellwether_core::model::JobStatus;
 use bellwether_core::words;
 
 use crate::v1::reason::Kind as Reason;
-use crate::v1::shortage::What as Shortage;
+use crate::v1::shortage::What as Lacking;
 use crate::v1::{AttemptState, JobState, SchedulerRole, ScoreTerm, WaitReason, WorkerStatus};
 use crate::{Mirror as _, v1};
 
@@ -184,7 +184,7 @@ words!(
     Unspecified => "unknown"
 );
 words!(
-    Shortage:
+    Lacking:
     Role => "role", Capability => "capability", Model => "model", Cpu => "cpu",
     Memory => "memory", Slots => "slots", Queue => "queue", Draining => "draining",
     Overloaded => "overloaded", Unreachable => "unreachable", Slower => "slower";

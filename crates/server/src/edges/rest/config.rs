@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::http::header::{ETAG, IF_MATCH};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
+use bellwether_core::Rejection;
 use bellwether_core::model::Config;
 use bellwether_wire::json::LiveConfig;
 use serde_json::{Map, Value};
@@ -49,7 +50,7 @@ pub(super) async fn replace(
     read::Json(given): read::Json<LiveConfig>,
 ) -> Result<Response, Problem> {
     let expected = Expected::of(&headers)?;
-    let config = given.read().map_err(|why| Problem::from(&why))?;
+    let config = valid(given)?;
     let current = rest.desk.config().await?;
     configure(&rest, config, expected.version(current.version)?).await
 }
@@ -86,8 +87,15 @@ pub(super) async fn change(
     merge(&mut changed, Value::Object(patch));
     let changed: LiveConfig = serde_json::from_value(changed)
         .map_err(|why| Problem::malformed(format!("the settings could not be read: {why}")))?;
-    let config = changed.read().map_err(|why| Problem::from(&why))?;
+    let config = valid(changed)?;
     configure(&rest, config, expected.version(version)?).await
+}
+
+/// What could never hold is told before whether somebody else was quicker.
+fn valid(given: LiveConfig) -> Result<Config, Problem> {
+    let config = given.read().map_err(|why| Problem::from(&why))?;
+    config.validate().map_err(|why| Problem::from(&Rejection::from(why)))?;
+    Ok(config)
 }
 
 async fn configure(rest: &Rest, config: Config, version: u64) -> Result<Response, Problem> {
