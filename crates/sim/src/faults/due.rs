@@ -103,8 +103,10 @@ pub(crate) enum WorkerDue {
     JobEnds(Token),
     /// The process starts, or starts again.
     Starts,
-    /// The broken connection is noticed.
-    Reconnects,
+    /// The end of a connection is noticed.
+    Reconnects {
+        connection: u32,
+    },
     Resumes,
     /// It gets on with its work again.
     Recovers,

@@ -84,13 +84,16 @@ impl World {
     }
 
     fn is_over(&self) -> bool {
+        if self.stage.step > STEPS_MAX {
+            return true;
+        }
         let Some(healed_at) = self.healed_at else {
             return false;
         };
         let ended = self.stage.court.ledger().live == 0
             && self.clients.are_done()
             && self.scheduler.is_quiet();
-        ended || self.stage.now > healed_at + HEALED_TIME_MAX || self.stage.step > STEPS_MAX
+        ended || self.stage.now > healed_at + HEALED_TIME_MAX
     }
 
     fn into_outcome(mut self) -> Outcome {
@@ -165,7 +168,7 @@ impl World {
         for worker in &self.fleet {
             let delay = self.stage.random.skewed(1_000, 4_000_000);
             let (index, instance) = (worker.index, worker.spec.instance);
-            let due = WorkerDue::Reconnects;
+            let due = WorkerDue::Reconnects { connection: worker.connections };
             self.stage.after(delay, Due::Worker { worker: index, instance, due });
         }
     }
@@ -244,7 +247,7 @@ impl World {
             worker.due(&mut self.stage, WorkerDue::Recovers);
             worker.due(&mut self.stage, WorkerDue::Starts);
             // A stream that lost messages is broken: on a new one it learns what it must drop.
-            worker.due(&mut self.stage, WorkerDue::Reconnects);
+            worker.connect(&mut self.stage);
         }
         self.clients.heal(&mut self.stage, delay_max);
     }

@@ -42,8 +42,8 @@ impl Process {
             Parcel::Message(link, Err(_)) => {
                 // The stream has ended; the worker notices and comes back.
                 let delay = stage.random.skewed(10_000, 2_000_000);
-                let due = WorkerDue::Reconnects;
-                let Link { worker, instance, .. } = link;
+                let Link { worker, instance, connection, .. } = link;
+                let due = WorkerDue::Reconnects { connection };
                 stage.after(delay, Due::Worker { worker, instance, due });
             }
         }

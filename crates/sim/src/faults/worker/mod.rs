@@ -32,7 +32,7 @@ pub(crate) struct SimWorker {
     /// What it missed while it was stopped; none if it runs.
     pub missed: Option<Vec<Due>>,
     link: Link,
-    connections: u32,
+    pub connections: u32,
     heartbeat_every: u64,
     last_heartbeat: u64,
     held: Vec<Held>,
@@ -130,7 +130,7 @@ impl SimWorker {
             WorkerDue::ModelReady(token) => self.model_ready(stage, token),
             WorkerDue::JobEnds(token) => self.job_ends(stage, token),
             WorkerDue::Starts => self.start(stage),
-            WorkerDue::Reconnects => self.connect(stage),
+            WorkerDue::Reconnects { connection } => self.reconnect(stage, connection),
             WorkerDue::Recovers => {
                 self.gray = false;
                 self.resume_work(stage);
@@ -170,6 +170,15 @@ impl SimWorker {
         let command = Command::Leave { worker: self.spec.id.clone() };
         self.send(stage, About::Other, command);
         self.kill(stage);
+    }
+
+    /// A connection has ended. One that has been given up for another by now is of no concern:
+    /// if each refused one called for the next, a full disk would multiply them.
+    fn reconnect(&mut self, stage: &mut Stage, ended: u32) {
+        match self.link {
+            Link::Registering { connection, .. } if connection != ended => {}
+            _ => self.connect(stage),
+        }
     }
 
     pub(crate) fn connect(&mut self, stage: &mut Stage) {
