@@ -34,7 +34,9 @@ impl From<&AppendError> for Failure {
         match error {
             AppendError::Full => Failure::Full,
             AppendError::WrongPosition { .. } => Failure::Misplaced,
-            AppendError::Sync(_) | AppendError::Write(_) => Failure::Unknown,
+            AppendError::Sync(_) | AppendError::Write(_) | AppendError::Gone { .. } => {
+                Failure::Unknown
+            }
             AppendError::Fenced { .. } => Failure::Fenced,
         }
     }

@@ -98,13 +98,19 @@ pub enum AppendError {
     Sync(#[source] io::Error),
     #[error("the journal could not be written; the process must end: {0}")]
     Write(#[source] io::Error),
+    #[error(
+        "the data directory {} was removed or replaced while the scheduler ran, so nothing more can \
+         be kept and the process must end; put it back and start again, or start without what it held",
+        directory.display()
+    )]
+    Gone { directory: PathBuf },
 }
 
 impl AppendError {
     /// It is not known whether the entries are durable: only a restart can tell.
     pub fn is_fatal(&self) -> bool {
         match self {
-            AppendError::Sync(_) | AppendError::Write(_) => true,
+            AppendError::Sync(_) | AppendError::Write(_) | AppendError::Gone { .. } => true,
             AppendError::Fenced { .. } | AppendError::WrongPosition { .. } | AppendError::Full => {
                 false
             }

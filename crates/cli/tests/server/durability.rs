@@ -116,3 +116,21 @@ fn crashes_under_load_lose_nothing_and_repeat_nothing() {
     ran.sort_unstable();
     assert_eq!(ran, (0..JOBS).collect::<Vec<_>>());
 }
+
+#[test]
+fn nothing_is_acknowledged_once_the_data_directory_is_gone() {
+    for replace in [false, true] {
+        let mut world = World::new();
+        world.submit_exec("before", "true", &[]);
+        let away = world.path("away");
+        std::fs::rename(world.data_dir(), &away).unwrap();
+        if replace {
+            std::fs::create_dir(world.data_dir()).unwrap();
+        } else {
+            std::fs::remove_dir_all(&away).unwrap();
+        }
+        let output = world.run(&["submit", "--type", "exec", "--id", "after", "--payload", "{}"]);
+        assert_ne!(output.status.code(), Some(0), "replaced: {replace}");
+        assert_eq!(world.ended(), Some(74), "replaced: {replace}");
+    }
+}

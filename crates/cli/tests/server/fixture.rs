@@ -78,6 +78,11 @@ impl World {
         }
     }
 
+    /// The exit code of a scheduler that ends by itself.
+    pub(crate) fn ended(&mut self) -> Option<i32> {
+        self.server.take().expect("it runs").wait()
+    }
+
     pub(crate) fn worker(&self, id: &str, more: &[&str]) -> Process {
         let child = self
             .command(&["worker", "--id", id, "--slots", "2"])

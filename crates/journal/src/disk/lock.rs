@@ -1,11 +1,12 @@
 //! One scheduler per data directory.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
-use std::path::Path;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::journal::OpenError;
+use crate::journal::{AppendError, OpenError};
 
 pub(crate) const FILE: &str = "lock";
 
@@ -15,7 +16,8 @@ const PATIENCE: Duration = Duration::from_millis(400);
 /// Held until dropped, or until the process ends however it ends.
 #[derive(Debug)]
 pub(crate) struct DirectoryLock {
-    _file: File,
+    file: File,
+    directory: PathBuf,
 }
 
 impl DirectoryLock {
@@ -30,7 +32,19 @@ impl DirectoryLock {
             return Err(OpenError::Locked { directory: dir.to_owned(), holder });
         }
         write_holder(&mut file)?;
-        Ok(DirectoryLock { _file: file })
+        Ok(DirectoryLock { file, directory: dir.to_owned() })
+    }
+
+    /// Whether the directory is still the one that was locked. Whatever is written to files that
+    /// nobody can find any more is lost with the process, however durable it seems.
+    pub(crate) fn check(&self) -> Result<(), AppendError> {
+        let (held, found) = (self.file.metadata(), fs::metadata(self.directory.join(FILE)));
+        let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+        match (held.map(identity), found.map(identity)) {
+            (Ok(held), Ok(found)) if held == found => Ok(()),
+            (Err(error), _) => Err(AppendError::Write(error)),
+            _ => Err(AppendError::Gone { directory: self.directory.clone() }),
+        }
     }
 }
 
@@ -50,4 +64,28 @@ fn write_holder(file: &mut File) -> io::Result<()> {
     file.set_len(0)?;
     file.rewind()?;
     writeln!(file, "{}", std::process::id())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_that_is_gone_or_another_is_noticed_and_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().join("data");
+        fs::create_dir(&dir).unwrap();
+        let lock = DirectoryLock::take(&dir).unwrap();
+        lock.check().unwrap();
+        fs::rename(&dir, folder.path().join("away")).unwrap();
+        let gone = lock.check().unwrap_err();
+        assert!(gone.is_fatal());
+        assert!(gone.to_string().contains(dir.to_str().unwrap()), "{gone}");
+        fs::create_dir(&dir).unwrap();
+        fs::write(dir.join(FILE), "another").unwrap();
+        assert!(matches!(lock.check(), Err(AppendError::Gone { .. })));
+        fs::remove_dir_all(&dir).unwrap();
+        fs::rename(folder.path().join("away"), &dir).unwrap();
+        lock.check().unwrap();
+    }
 }

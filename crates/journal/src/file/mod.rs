@@ -65,7 +65,7 @@ pub struct FileJournal {
     durable: Arc<AtomicU64>,
     dir: PathBuf,
     options: FileOptions,
-    _lock: DirectoryLock,
+    lock: DirectoryLock,
 }
 
 /// The segment that is written.
@@ -130,7 +130,7 @@ impl FileJournal {
             durable,
             dir: dir.to_owned(),
             options,
-            _lock: lock,
+            lock,
         })
     }
 
@@ -219,6 +219,7 @@ impl Journal for FileJournal {
             self.rotate(frame_bytes)?;
         }
         self.segment.append(&self.frame)?;
+        self.lock.check()?;
         self.recorder.accept(head);
         self.durable.store(head.seq.0, Ordering::Release);
         self.witness.note(head);

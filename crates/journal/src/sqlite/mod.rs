@@ -53,7 +53,7 @@ pub struct SqliteJournal {
     reader: SqliteReader,
     checkpoints: Checkpoints,
     dir: PathBuf,
-    _lock: DirectoryLock,
+    lock: DirectoryLock,
 }
 
 impl SqliteJournal {
@@ -85,7 +85,7 @@ impl SqliteJournal {
             reader,
             checkpoints,
             dir: dir.to_owned(),
-            _lock: lock,
+            lock,
         })
     }
 
@@ -164,6 +164,7 @@ impl Journal for SqliteJournal {
             return Ok(self.head());
         }
         let head = self.insert(epoch, entries)?;
+        self.lock.check()?;
         self.witness.note(head);
         Ok(head)
     }
