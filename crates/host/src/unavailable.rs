@@ -6,6 +6,11 @@ use bellwether_core::model::Micros;
 pub enum Unavailable {
     #[error("the disk is full; nothing new is taken until there is space again")]
     DiskFull,
+    #[error(
+        "the data directory takes as much of the disk as disk_max allows; nothing new is taken until \
+         it takes less: raise disk_max, or lower history_jobs_max"
+    )]
+    DiskMax,
     #[error("the scheduler is shutting down; connect again in a moment")]
     ShuttingDown,
     #[error("the scheduler is busy; slow down and try again")]
@@ -27,6 +32,7 @@ impl Unavailable {
     pub fn code(self) -> &'static str {
         match self {
             Unavailable::DiskFull => "disk_full",
+            Unavailable::DiskMax => "disk_max",
             Unavailable::ShuttingDown => "shutting_down",
             Unavailable::Busy => "busy",
             Unavailable::Rebuilt => "rebuilt",
@@ -38,7 +44,7 @@ impl Unavailable {
 
     pub fn retry_after(self) -> Micros {
         match self {
-            Unavailable::DiskFull => Micros::from_secs(5),
+            Unavailable::DiskFull | Unavailable::DiskMax => Micros::from_secs(5),
             Unavailable::ShuttingDown => Micros::from_secs(1),
             Unavailable::Busy => Micros::from_millis(200),
             Unavailable::Rebuilt | Unavailable::Unknown => Micros::from_millis(10),
@@ -51,6 +57,7 @@ impl Unavailable {
         match self {
             Unavailable::Unknown | Unavailable::ShuttingDown => true,
             Unavailable::DiskFull
+            | Unavailable::DiskMax
             | Unavailable::Busy
             | Unavailable::Rebuilt
             | Unavailable::Deposed

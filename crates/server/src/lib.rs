@@ -7,6 +7,7 @@
 
 pub mod config;
 mod descriptors;
+mod disk_budget;
 pub mod edges;
 pub mod event_loop;
 pub mod identity;

@@ -19,6 +19,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic_health::ServingStatus;
 
 use crate::config::{JournalKind, Limits, ServerConfig};
+use crate::disk_budget::DiskBudget;
 use crate::edges::desk::{Desk, JobIds};
 use crate::edges::explain::Refusals;
 use crate::edges::grpc::{SchedulerService, WorkerLinkService};
@@ -277,7 +278,8 @@ fn start_loop(
     let (registry, feed) =
         registry::start(&config.data_dir, journal.reader()?, journal.head(), config.history)?;
     let queues = QueueMeters::new(config.queues.iter().map(|queue| queue.name.as_str()));
-    let metrics = Arc::new(Metrics::new(feed.watch_position(), queues));
+    let disk = DiskBudget::watch(&config.data_dir, config.disk_max, &background);
+    let metrics = Arc::new(Metrics::new(feed.watch_position(), queues, disk.clone()));
     let head = journal.head().seq;
     let mut onlookers = telemetry::prepare(config, head, &metrics);
     let past = onlookers.as_mut().map(|onlookers| &mut onlookers.past);
@@ -311,5 +313,5 @@ fn start_loop(
         .spawn(move || running.run())
         .map_err(StartError::Thread)?;
     let refusals = Refusals::default();
-    Ok((Desk { handle, ids, registry, history, background, refusals }, metrics))
+    Ok((Desk { handle, ids, registry, history, background, refusals, disk }, metrics))
 }

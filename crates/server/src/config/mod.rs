@@ -31,6 +31,8 @@ pub struct ServerConfig {
     /// Events after which the state is saved anew.
     pub snapshot_every: u64,
     pub history: History,
+    /// Bytes of disk that the data directory may take before new work is refused; none: all there is.
+    pub disk_max: Option<u64>,
     /// Serve metrics.
     pub telemetry: bool,
     /// The name of the queue that is written as `queue`, and which commands mean if they name none.
@@ -146,6 +148,7 @@ impl Default for ServerConfig {
             limits: Limits::default(),
             snapshot_every: 500_000,
             history: History { jobs_max: 1_000_000, keep_for: Duration::from_secs(30 * 86_400) },
+            disk_max: None,
             telemetry: true,
             default_queue: "default".to_owned(),
             webhooks: Vec::new(),

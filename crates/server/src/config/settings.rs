@@ -181,6 +181,7 @@ settings! {
     "snapshot_every": |d, v| { d.config.snapshot_every = number(v)?; Ok(()) };
     "history_jobs_max": |d, v| { d.config.history.jobs_max = number(v)?; Ok(()) };
     "history_keep_for": |d, v| { d.config.history.keep_for = duration(v)?; Ok(()) };
+    "disk_max": |d, v| { d.config.disk_max = limit(v)?; Ok(()) };
     "telemetry": |d, v| { d.config.telemetry = switch(v)?; Ok(()) };
     "log.format": |d, v| { d.config.log.format = log_format(v)?; Ok(()) };
     "log.level": |d, v| { d.config.log.level = v.to_owned(); Ok(()) };
@@ -282,6 +283,10 @@ fn identifier(text: &str) -> Parsed<String> {
     } else {
         Err("a name of letters, digits and underscores")
     }
+}
+
+fn limit(text: &str) -> Parsed<Option<u64>> {
+    if text == "none" { Ok(None) } else { bytes(text).map(Some) }
 }
 
 fn size(text: &str) -> Parsed<usize> {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bellwether_core::model::Seq;
 use bellwether_host::{Mode, Reply, Unavailable};
 use bellwether_journal::thread::{Durable, NotTaken, Outcome};
 use bellwether_journal::{AppendError, Record, Snapshot, Snapshots};
@@ -69,6 +70,11 @@ impl Loop {
             telemetry.push(&record);
         }
         self.feed.push(record, forgotten);
+        if let Some(before) = self.untruncated
+            && self.feed.position().next() >= before
+        {
+            self.truncate_before(before);
+        }
         if let Some(applied) = self.applied.take()
             && let Err(error) = applied.write()
         {
@@ -109,11 +115,18 @@ impl Loop {
             tracing::warn!(%error, "the snapshot was not saved; the next one may be");
         }
         let Some(before) = self.host.handle_snapshot_saved(head, result.is_ok()) else { return };
+        self.truncate_before(before);
+    }
+
+    /// Lets the journal forget what a snapshot stands for, as far as nobody wants to read it. The rest
+    /// follows when they have: the next snapshot may be long in coming.
+    fn truncate_before(&mut self, wanted: Seq) {
         let followed = self.followers.wanted(self.host.durable().seq);
-        let mut before = before.min(self.feed.position().next()).min(followed);
+        let mut before = wanted.min(self.feed.position().next()).min(followed);
         if let Some(telemetry) = &self.telemetry {
             before = before.min(telemetry.position().next());
         }
+        self.untruncated = (before < wanted).then_some(wanted);
         if let Some(journal) = &self.journal
             && journal.truncate_before(before).is_err()
         {

@@ -59,6 +59,8 @@ pub(crate) struct Loop {
     pub(super) applied: Option<SettingsFile>,
     pub(super) feed: Feed,
     pub(super) followers: Followers,
+    /// What the journal could forget, if nobody had still to read it.
+    pub(super) untruncated: Option<Seq>,
     pub(super) tail: TailEnd,
     pub(super) telemetry: Option<telemetry::Feed>,
     pub(super) space: SpaceProbe,
@@ -84,6 +86,7 @@ impl Loop {
             applied: changed.then(|| settings.holding(config.clone())),
             feed: parts.feed,
             followers: parts.followers,
+            untruncated: None,
             tail: parts.tail,
             telemetry: parts.telemetry,
             space: parts.space,

@@ -65,3 +65,31 @@ async fn a_full_disk_refuses_work_and_loses_none_and_recovers() -> Result<()> {
     fixture.server.shutdown().await;
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_data_directory_as_large_as_it_may_be_takes_no_more_and_what_was_taken_goes_on()
+-> Result<()> {
+    let mut fixture = Fixture::with(|config| config.disk_max = Some(8 << 20)).await?;
+    fixture.submit(vec![job("taken")]).await?;
+    let filled = async {
+        loop {
+            match fixture.submit((0..20).map(|_| large(String::new())).collect()).await {
+                Ok(_) => {}
+                Err(error) => return error.downcast::<tonic::Status>(),
+            }
+        }
+    };
+    let status = tokio::time::timeout(DEADLINE, filled).await??;
+    let code = status.metadata().get("bellwether-code").context("a code")?;
+    assert_eq!(code, "disk_max");
+    assert!(status.message().contains("raise disk_max"), "{status}");
+    let shown = fixture.client.status(v1::StatusRequest {}).await?.into_inner();
+    assert!(shown.read_only && shown.explanation.contains("disk_max"), "{shown:?}");
+    let mut worker = fixture.worker("w", 1).await?;
+    let offer = worker.offer().await?;
+    worker.complete(&offer, "done").await?;
+    worker.reports_done(1).await?;
+    assert_eq!(fixture.job("taken").await?.state(), v1::JobState::Completed);
+    fixture.server.shutdown().await;
+    Ok(())
+}

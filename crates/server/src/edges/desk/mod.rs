@@ -23,6 +23,9 @@ pub(crate) use runs::RunPage;
 pub(crate) use submit::{JobIds, Pending, Submitted};
 pub(crate) use unanswered::{Refused, Unanswered};
 
+use std::sync::Arc;
+
+use crate::disk_budget::DiskBudget;
 use crate::edges::explain::Refusals;
 use crate::event_loop::Handle;
 use crate::projections::history::History;
@@ -37,4 +40,5 @@ pub(crate) struct Desk {
     /// For work that scheduling goes before.
     pub(crate) background: tokio::runtime::Handle,
     pub(crate) refusals: Refusals,
+    pub(crate) disk: Arc<DiskBudget>,
 }

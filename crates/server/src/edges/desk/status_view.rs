@@ -6,11 +6,14 @@ use bellwether_core::model::{JobNo, JobStatus, WorkerStatus};
 use bellwether_wire::{Mirror as _, v1};
 
 use super::{Desk, Unanswered};
-use crate::event_loop::View;
+use crate::event_loop::{Unavailable, View};
 
 impl Desk {
     pub(crate) async fn status(&self) -> Result<v1::StatusResponse, Unanswered> {
         let mut seen = self.handle.ask(status).await?;
+        if self.disk.is_exceeded() && !seen.read_only {
+            (seen.read_only, seen.explanation) = (true, Unavailable::DiskMax.to_string());
+        }
         add_ended(&mut seen, self.registry.counts().await?);
         Ok(seen)
     }

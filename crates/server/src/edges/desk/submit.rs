@@ -89,6 +89,9 @@ impl Desk {
         &self,
         read: Vec<Result<Submission, Malformed>>,
     ) -> Result<Pending, Unavailable> {
+        if self.disk.is_exceeded() {
+            return Err(Unavailable::DiskMax);
+        }
         let mut commands = Vec::with_capacity(read.len());
         let mut sent = Vec::with_capacity(read.len());
         for submission in read {

@@ -146,8 +146,9 @@ impl From<Problem> for Status {
         let mut status = Status::new(problem.grpc, problem.detail);
         let metadata = status.metadata_mut();
         // Clients treat a scheduler that is away without a code like a broken connection, and come
-        // back; only a full disk is nothing to come back to at once.
-        if problem.grpc != Code::Unavailable || problem.code == Unavailable::DiskFull.code() {
+        // back; only where there is no room is nothing to come back to at once.
+        let no_room = [Unavailable::DiskFull, Unavailable::DiskMax].map(Unavailable::code);
+        if problem.grpc != Code::Unavailable || no_room.contains(&problem.code) {
             metadata.insert(CODE_KEY, MetadataValue::from_static(problem.code));
         }
         if let Some(after) = problem.retry_after {
@@ -184,6 +185,7 @@ impl From<Unavailable> for Problem {
         let kind = match why {
             Unavailable::Busy => Kind::Busy,
             Unavailable::DiskFull
+            | Unavailable::DiskMax
             | Unavailable::ShuttingDown
             | Unavailable::Rebuilt
             | Unavailable::Unknown

@@ -14,11 +14,12 @@ mod seen;
 mod sinks;
 mod text;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bellwether_core::model::Seq;
 use tokio::sync::watch;
 
+use crate::disk_budget::DiskBudget;
 use crate::event_loop::{Handle, Unavailable};
 use crate::projections::telemetry::sighting::Sighting;
 pub(crate) use meters::Meters;
@@ -42,13 +43,18 @@ pub(crate) struct Metrics {
     pub(crate) sinks: Sinks,
     pub(crate) queues: QueueMeters,
     registry: watch::Receiver<Seq>,
+    disk: Arc<DiskBudget>,
 }
 
 impl Metrics {
     /// `registry` tells how far the registry has written.
-    pub(crate) fn new(registry: watch::Receiver<Seq>, queues: QueueMeters) -> Metrics {
+    pub(crate) fn new(
+        registry: watch::Receiver<Seq>,
+        queues: QueueMeters,
+        disk: Arc<DiskBudget>,
+    ) -> Metrics {
         let observed = Mutex::new(Observed::new());
-        Metrics { observed, sinks: Sinks::default(), queues, registry }
+        Metrics { observed, sinks: Sinks::default(), queues, registry, disk }
     }
 
     pub(crate) fn observing(&self) -> Observing<'_> {
@@ -72,6 +78,8 @@ impl Metrics {
         let behind = seen.position.saturating_sub(self.registry.borrow().0);
         let help = "Durable events that the registry has not written yet";
         text.gauge("bellwether_registry_lag_events", help, behind);
+        let help = "Bytes of disk that the data directory takes";
+        text.gauge("bellwether_data_directory_bytes", help, self.disk.used());
         self.sinks.write(&mut text);
         self.queues.write(seen.position, &mut text);
         process::write(&mut text);

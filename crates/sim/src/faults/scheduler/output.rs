@@ -116,6 +116,9 @@ fn refusal(why: Unavailable) -> &'static str {
         Unavailable::Rebuilt => "refused_rebuilt",
         Unavailable::Unknown => "told_unknown",
         Unavailable::Deposed => "refused_deposed",
-        Unavailable::ShuttingDown | Unavailable::Busy | Unavailable::Following => "refused",
+        Unavailable::ShuttingDown
+        | Unavailable::Busy
+        | Unavailable::DiskMax
+        | Unavailable::Following => "refused",
     }
 }
