@@ -3,6 +3,7 @@
 mod config;
 mod disk_full;
 mod fixture;
+mod history;
 mod http;
 mod life;
 mod looking;

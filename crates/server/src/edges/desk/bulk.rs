@@ -14,10 +14,8 @@ use crate::event_loop::clock;
 const RUNNING_MAX: usize = 4;
 /// Operations that have ended and can still be looked at.
 const ENDED_KEPT: usize = 100;
-/// Jobs that one operation reaches; for more, start another one.
-const JOBS_MAX: usize = 200_000;
 /// Jobs that are looked up at a time.
-const PAGE_JOBS: u32 = 1_000;
+const PAGE_JOBS: usize = 1_000;
 /// Commands that the loop is sent at a time. The next ones follow when these are durable, so that
 /// everybody else's come in between.
 const STEP_COMMANDS: usize = 200;
@@ -49,14 +47,12 @@ pub(crate) struct Operation {
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Progress {
-    /// Jobs that it is about; none while they are looked up.
+    /// Jobs that it is about; none while they are counted.
     pub(crate) total: Option<u64>,
     pub(crate) done: u64,
     pub(crate) refused: u64,
     /// Some of the refusals.
     pub(crate) refusals: Vec<v1::Refused>,
-    /// There were more jobs than one operation reaches.
-    pub(crate) more: bool,
     pub(crate) ended_at: u64,
     /// Why it ended before its time.
     pub(crate) failure: Option<String>,
@@ -131,49 +127,43 @@ async fn run(desk: Desk, operation: Arc<Operation>, wanted: v1::ListJobsRequest)
     });
 }
 
+/// Oldest first, so that a job is dealt with before those that depend on it, and none that came after
+/// it was begun.
 async fn work(
     desk: &Desk,
     operation: &Operation,
     wanted: v1::ListJobsRequest,
 ) -> Result<(), Unanswered> {
-    let (ids, more) = find_jobs(desk, wanted).await?;
-    operation.update(|progress| {
-        progress.total = Some(ids.len() as u64);
-        progress.more = more;
-    });
-    for step in ids.chunks(STEP_COMMANDS) {
-        let done = desk.each(step.to_vec(), |job| match &operation.action {
-            Action::Cancel { reason } => Command::Cancel { job, reason: reason.clone() },
-            Action::Retry => Command::Retry { job },
-        });
-        let done = done.await?;
-        operation.update(|progress| {
-            let refused = done.refused.len() as u64;
-            progress.refused += refused;
-            progress.done += step.len() as u64 - refused;
-            let room = REFUSALS_TOLD.saturating_sub(progress.refusals.len());
-            progress.refusals.extend(done.refused.into_iter().take(room));
-        });
+    desk.registry.reach(desk.handle.durable()).await?;
+    let (total, newest) = desk.registry.count(wanted.clone()).await?;
+    operation.update(|progress| progress.total = Some(total));
+    let mut behind = 0;
+    loop {
+        let page = desk.registry.ids_between(wanted.clone(), behind, newest, PAGE_JOBS).await?;
+        let Some((last, _)) = page.last() else { break };
+        behind = *last;
+        let ids: Vec<String> = page.into_iter().map(|(_, id)| id).collect();
+        for step in ids.chunks(STEP_COMMANDS) {
+            take_step(desk, operation, step).await?;
+        }
     }
+    // Some have ended by themselves meanwhile, or begun.
+    operation.update(|progress| progress.total = Some(progress.done + progress.refused));
     Ok(())
 }
 
-/// Oldest first, so that a job is dealt with before those that depend on it.
-async fn find_jobs(
-    desk: &Desk,
-    mut wanted: v1::ListJobsRequest,
-) -> Result<(Vec<String>, bool), Unanswered> {
-    wanted.limit = PAGE_JOBS;
-    let mut ids = Vec::new();
-    loop {
-        let page = desk.list_jobs(wanted.clone()).await?;
-        ids.extend(page.jobs.into_iter().filter_map(|job| Some(job.spec?.id)));
-        if page.next_cursor.is_empty() || ids.len() >= JOBS_MAX {
-            let more = !page.next_cursor.is_empty() || ids.len() > JOBS_MAX;
-            ids.truncate(JOBS_MAX);
-            ids.reverse();
-            return Ok((ids, more));
-        }
-        wanted.cursor = page.next_cursor;
-    }
+async fn take_step(desk: &Desk, operation: &Operation, ids: &[String]) -> Result<(), Unanswered> {
+    let done = desk.each(ids.to_vec(), |job| match &operation.action {
+        Action::Cancel { reason } => Command::Cancel { job, reason: reason.clone() },
+        Action::Retry => Command::Retry { job },
+    });
+    let done = done.await?;
+    operation.update(|progress| {
+        let refused = done.refused.len() as u64;
+        progress.refused += refused;
+        progress.done += ids.len() as u64 - refused;
+        let room = REFUSALS_TOLD.saturating_sub(progress.refusals.len());
+        progress.refusals.extend(done.refused.into_iter().take(room));
+    });
+    Ok(())
 }

@@ -14,7 +14,15 @@ impl Desk {
         if self.disk.is_exceeded() && !seen.read_only {
             (seen.read_only, seen.explanation) = (true, Unavailable::DiskMax.to_string());
         }
-        add_ended(&mut seen, self.registry.counts().await?);
+        if let Some(lag) = self.registry.lag_events(self.handle.durable())
+            && seen.explanation.is_empty()
+        {
+            seen.explanation = format!(
+                "the history can't keep up: {lag} events are not in it yet, and the journal is kept \
+                 until they are"
+            );
+        }
+        seen.jobs.extend(self.registry.ended_counts().await?.into_iter().filter(|c| c.count > 0));
         Ok(seen)
     }
 }
@@ -69,10 +77,4 @@ fn counts(view: &View<'_>) -> Vec<v1::StateCount> {
         .filter(|(_, count)| *count > 0)
         .map(|(status, count)| v1::StateCount { state: status.to_wire(), count })
         .collect()
-}
-
-/// The registry knows of all that have ended.
-fn add_ended(status: &mut v1::StatusResponse, counts: Vec<v1::StateCount>) {
-    let ended = |count: &v1::StateCount| count.state().has_ended();
-    status.jobs.extend(counts.into_iter().filter(ended));
 }

@@ -1,6 +1,9 @@
 //! The registry: who ran what and when, searchable. A projection of the journal that can be deleted
 //! and comes back; it never holds up the loop.
 
+mod migrate;
+mod partitions;
+mod pending;
 mod projection;
 mod query;
 mod row;
@@ -24,15 +27,17 @@ use rusqlite::Connection;
 use tokio::sync::watch;
 
 use crate::config::History;
+use partitions::Retention;
 use projection::Projection;
-pub(crate) use query::{JobNames, QueryError};
+pub(crate) use query::{JobNames, NumberedIds, QueryError};
 pub(crate) use runs::RunSummary;
-use store::Retention;
 use thread::{News, Projector};
 
 const FILE: &str = "registry.sqlite";
 /// Entries that may wait for the registry; beyond, it reads the journal instead.
 const ENTRIES_QUEUED_MAX: usize = 100_000;
+/// Events that it may be behind; beyond, the status says so. Some seconds at the highest rate.
+const LAG_EVENTS_MAX: u64 = 1_000_000;
 /// How long a reader waits for the registry to reach the position it named.
 const REACH_WITHIN: Duration = Duration::from_secs(10);
 /// Connections for readers that are kept open.
@@ -86,8 +91,8 @@ pub(crate) fn start(
 ) -> Result<(Registry, Feed), RegistryError> {
     let path = data_dir.join(FILE);
     let failed = |source| RegistryError::Open { path: path.clone(), source };
-    let connection = schema::open(&path).map_err(failed)?;
     let retention = Retention { jobs_max: history.jobs_max, keep_for: history.keep_for };
+    let connection = schema::open(&path, retention).map_err(failed)?;
     if store::position(&connection).map_err(failed)?.reached > head.seq {
         // An older journal was put back: what came after it has not happened.
         schema::create(&connection).map_err(failed)?;
@@ -103,6 +108,9 @@ pub(crate) fn start(
         queued: queued.clone(),
         written,
         wanted: Seq(0),
+        behind: None,
+        waiting: Seq(0),
+        waited: Seq(0),
     };
     let thread = std::thread::Builder::new().name("registry".to_owned()).spawn(move || {
         crate::priority::lower_priority();
@@ -163,6 +171,12 @@ impl Feed {
 }
 
 impl Registry {
+    /// How many events it is behind, if that is more than it should ever be.
+    pub(crate) fn lag_events(&self, durable: Seq) -> Option<u64> {
+        let lag = durable.0.saturating_sub(self.written.borrow().0);
+        (lag > LAG_EVENTS_MAX).then_some(lag)
+    }
+
     /// Waits until everything up to here can be read.
     pub(crate) async fn reach(&self, position: Seq) -> Result<(), LookupError> {
         self.reach_within(position, REACH_WITHIN).await
@@ -198,6 +212,26 @@ impl Registry {
         self.read(move |connection| query::search(connection, &wanted)).await
     }
 
+    /// How many jobs there are of a kind, by a look at each, and the number of the newest of all.
+    pub(crate) async fn count(
+        &self,
+        wanted: v1::ListJobsRequest,
+    ) -> Result<(u64, u64), LookupError> {
+        self.read(move |connection| query::count(connection, &wanted)).await
+    }
+
+    /// Oldest first, those behind one job and up to another.
+    pub(crate) async fn ids_between(
+        &self,
+        wanted: v1::ListJobsRequest,
+        behind: u64,
+        last: u64,
+        limit: usize,
+    ) -> Result<NumberedIds, LookupError> {
+        self.read(move |connection| query::ids_between(connection, &wanted, behind, last, limit))
+            .await
+    }
+
     /// Newest first, those that begin before this job.
     pub(crate) async fn runs(
         &self,
@@ -218,8 +252,8 @@ impl Registry {
         self.read(move |connection| query::settlements(connection, &ids)).await
     }
 
-    pub(crate) async fn counts(&self) -> Result<Vec<v1::StateCount>, LookupError> {
-        self.read(query::counts).await
+    pub(crate) async fn ended_counts(&self) -> Result<Vec<v1::StateCount>, LookupError> {
+        self.read(query::ended_counts).await
     }
 
     /// The names that these numbers stand for; empty for what is forgotten.

@@ -5,6 +5,7 @@ use bellwether_wire::v1;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
 
+use super::schema::Home;
 use super::store::{decode, signed};
 
 const LIMIT_DEFAULT: u32 = 100;
@@ -20,17 +21,15 @@ pub(crate) enum QueryError {
 
 /// The newest job of this id, with everything.
 pub(super) fn job(connection: &Connection, id: &str) -> Result<Option<v1::Job>, QueryError> {
-    let mut statement = connection.prepare_cached(
-        "SELECT body, coalesce(jobs.spec, specs.spec) FROM jobs LEFT JOIN specs USING (no) \
-         WHERE id = ?1 ORDER BY no DESC LIMIT 1",
-    )?;
+    let mut statement = connection
+        .prepare_cached("SELECT no, body, spec FROM jobs WHERE id = ?1 ORDER BY no DESC LIMIT 1")?;
     let found = statement.query_row([id], whole).optional()?;
     found.map(|job| with_dependencies(connection, job)).transpose()
 }
 
 fn whole(row: &Row<'_>) -> rusqlite::Result<v1::Job> {
-    let mut job: v1::Job = decode(row.get_ref(0)?.as_blob()?)?;
-    job.spec = Some(decode(row.get_ref(1)?.as_blob()?)?);
+    let mut job: v1::Job = decode(row.get_ref(1)?.as_blob()?)?;
+    job.spec = Some(decode(row.get_ref(2)?.as_blob()?)?);
     Ok(job)
 }
 
@@ -53,7 +52,7 @@ pub(super) fn settlements(
     ids: &[JobId],
 ) -> Result<Vec<(JobId, Settlement)>, QueryError> {
     let mut statement = connection.prepare_cached(
-        "SELECT state FROM jobs WHERE id = ?1 AND ended_at > 0 ORDER BY no DESC LIMIT 1",
+        "SELECT state, no FROM ended_jobs WHERE id = ?1 ORDER BY no DESC LIMIT 1",
     )?;
     let mut found = Vec::new();
     for id in ids {
@@ -77,10 +76,8 @@ pub(crate) struct JobNames {
 }
 
 pub(super) fn job_names(connection: &Connection, no: JobNo) -> Result<JobNames, QueryError> {
-    let mut statement = connection.prepare_cached(
-        "SELECT id, run_id, coalesce(jobs.spec, specs.spec), kind FROM jobs LEFT JOIN specs USING (no) \
-         WHERE no = ?1",
-    )?;
+    let mut statement =
+        connection.prepare_cached("SELECT id, run_id, spec, kind FROM jobs WHERE no = ?1")?;
     let found = statement.query_row([signed(no.0)], |row| {
         let spec: v1::JobSpec = decode(row.get_ref(2)?.as_blob()?)?;
         let id: String = row.get(0)?;
@@ -101,26 +98,14 @@ pub(super) fn search(
     wanted: &v1::ListJobsRequest,
 ) -> Result<v1::ListJobsResponse, QueryError> {
     let limit = if wanted.limit == 0 { LIMIT_DEFAULT } else { wanted.limit.min(LIMIT_MAX) };
-    let mut filter = Filter::default();
-    filter.states(&wanted.states);
-    filter.text("kind = ?", &wanted.r#type);
-    filter.text("run_id = ?", &wanted.run_id);
-    filter.text("worker = ?", &wanted.worker);
-    filter.text("no IN (SELECT no FROM tags WHERE tag = ?)", &wanted.tag);
-    filter.number("submitted_at >= ?", wanted.submitted_after);
-    filter.number("submitted_at <= ?", wanted.submitted_before);
-    if !wanted.id_prefix.is_empty() {
-        filter.text("id >= ?", &wanted.id_prefix);
-        // No text is between a prefix with the highest character and what follows the prefix.
-        filter.text("id < ?", &format!("{}\u{10ffff}", wanted.id_prefix));
-    }
+    let mut filter = Filter::of(wanted);
     if !wanted.cursor.is_empty() {
         let before: u64 = wanted.cursor.parse().map_err(|_| QueryError::Cursor)?;
         filter.number("no < ?", before);
     }
     let sql = format!(
-        "SELECT body, coalesce(jobs.spec, specs.spec) FROM jobs LEFT JOIN specs USING (no){} \
-         ORDER BY no DESC LIMIT {}",
+        "SELECT no, body, spec FROM {}{} ORDER BY no DESC LIMIT {}",
+        view(&wanted.states),
         filter.clause(),
         limit + 1,
     );
@@ -137,6 +122,63 @@ pub(super) fn search(
     Ok(v1::ListJobsResponse { jobs, next_cursor })
 }
 
+/// Jobs by number, and their ids.
+pub(crate) type NumberedIds = Vec<(u64, String)>;
+
+/// Oldest first, those behind one job and up to another.
+pub(super) fn ids_between(
+    connection: &Connection,
+    wanted: &v1::ListJobsRequest,
+    behind: u64,
+    last: u64,
+    limit: usize,
+) -> Result<NumberedIds, QueryError> {
+    let mut filter = Filter::of(wanted);
+    filter.number("no > ?", behind);
+    filter.number("no <= ?", last);
+    let (view, clause) = (view(&wanted.states), filter.clause());
+    let sql = format!("SELECT no, id FROM {view}{clause} ORDER BY no LIMIT {limit}");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map(params_from_iter(filter.values), |row| {
+        Ok((row.get::<_, i64>(0)?.unsigned_abs(), row.get(1)?))
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// How many jobs there are of a kind, by a look at each, and the number of the newest of all.
+pub(super) fn count(
+    connection: &Connection,
+    wanted: &v1::ListJobsRequest,
+) -> Result<(u64, u64), QueryError> {
+    let filter = Filter::of(wanted);
+    let sql = format!("SELECT count(*) FROM {}{}", view(&wanted.states), filter.clause());
+    let count = connection
+        .prepare_cached(&sql)?
+        .query_row(params_from_iter(filter.values), |row| row.get::<_, i64>(0))?;
+    let newest = connection
+        .prepare_cached("SELECT no, id FROM jobs ORDER BY no DESC LIMIT 1")?
+        .query_row([], |row| row.get::<_, i64>(0))
+        .optional()?;
+    Ok((count.unsigned_abs(), newest.unwrap_or(0).unsigned_abs()))
+}
+
+/// Where jobs in these states are: to look for those that have not ended among all that have would
+/// take long.
+fn view(states: &[i32]) -> &'static str {
+    let ended = |state: &i32| v1::JobState::try_from(*state).is_ok_and(v1::JobState::has_ended);
+    match states.iter().map(ended).reduce(|all, ended| all && ended) {
+        Some(true) => "ended_jobs",
+        Some(false) if !states.iter().any(ended) => "live_jobs",
+        Some(false) | None => "jobs",
+    }
+}
+
+/// By the homes, because the index begins with them.
+fn tagged() -> String {
+    let homes: Vec<_> = Home::all().map(|home| home.number().to_string()).collect();
+    format!("no IN (SELECT no FROM tags WHERE home IN ({}) AND tag = ?)", homes.join(", "))
+}
+
 fn shorten(job: &mut v1::Job) {
     job.attempts.clear();
     job.result.clear();
@@ -145,10 +187,10 @@ fn shorten(job: &mut v1::Job) {
     }
 }
 
-/// How many jobs are in which state.
-pub(super) fn counts(connection: &Connection) -> Result<Vec<v1::StateCount>, QueryError> {
+/// How many of the jobs that are kept ended in which state.
+pub(super) fn ended_counts(connection: &Connection) -> Result<Vec<v1::StateCount>, QueryError> {
     let mut statement =
-        connection.prepare_cached("SELECT state, count(*) FROM jobs GROUP BY state")?;
+        connection.prepare_cached("SELECT state, sum(count) FROM ended_counts GROUP BY state")?;
     let rows = statement.query_map([], |row| {
         let count: i64 = row.get(1)?;
         Ok(v1::StateCount { state: row.get(0)?, count: count.unsigned_abs() })
@@ -163,6 +205,24 @@ struct Filter {
 }
 
 impl Filter {
+    /// All but the cursor.
+    fn of(wanted: &v1::ListJobsRequest) -> Filter {
+        let mut filter = Filter::default();
+        filter.states(&wanted.states);
+        filter.text("kind = ?", &wanted.r#type);
+        filter.text("run_id = ?", &wanted.run_id);
+        filter.text("worker = ?", &wanted.worker);
+        filter.text(&tagged(), &wanted.tag);
+        filter.number("submitted_at >= ?", wanted.submitted_after);
+        filter.number("submitted_at <= ?", wanted.submitted_before);
+        if !wanted.id_prefix.is_empty() {
+            filter.text("id >= ?", &wanted.id_prefix);
+            // No text is between a prefix with the highest character and what follows the prefix.
+            filter.text("id < ?", &format!("{}\u{10ffff}", wanted.id_prefix));
+        }
+        filter
+    }
+
     fn text(&mut self, condition: &str, value: &str) {
         if !value.is_empty() {
             self.conditions.push(condition.to_owned());
@@ -181,7 +241,11 @@ impl Filter {
         if states.is_empty() {
             return;
         }
-        // Numbers in the text, so that the partial index can serve them.
+        let completed = v1::JobState::Completed as i32;
+        if !states.contains(&completed) {
+            // In so many words, so that the index serves which leaves these out.
+            self.conditions.push(format!("state <> {completed}"));
+        }
         let numbers: Vec<_> = states.iter().map(i32::to_string).collect();
         self.conditions.push(format!("state IN ({})", numbers.join(", ")));
     }

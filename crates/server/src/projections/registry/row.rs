@@ -10,6 +10,8 @@ use bellwether_core::{AttemptChange, AttemptEnd, Counts, Entry, Event, Job, JobS
 use bellwether_wire::decision::decision_to_wire;
 use bellwether_wire::{Mirror as _, v1};
 
+use super::partitions::Slot;
+
 /// Attempts of one job that are kept; a job that is retried by hand for ever must not grow for ever.
 const ATTEMPTS_MAX: usize = 100;
 
@@ -19,7 +21,10 @@ pub(super) struct Fresh {
     pub(super) spec: Arc<JobSpec>,
     pub(super) run: Option<RunId>,
     pub(super) status: JobStatus,
+    /// Of the last event.
     pub(super) seq: Seq,
+    /// Of the first one.
+    pub(super) since: Seq,
     pub(super) at: Timestamp,
 }
 
@@ -29,10 +34,22 @@ pub(super) struct Row {
     pub(super) job: v1::Job,
     /// The worker of the latest attempt.
     pub(super) worker: String,
-    /// What was submitted, until it is written.
-    pub(super) unwritten_spec: Option<Arc<JobSpec>>,
-    /// Differs from what is in the file.
-    pub(super) changed: bool,
+    pub(super) kept: Kept,
+    /// The first event that is not in the file; none if all are.
+    pub(super) unwritten_since: Option<Seq>,
+}
+
+/// Where the row is in the file.
+#[derive(Debug, Clone)]
+pub(super) enum Kept {
+    /// Not yet, so here is what was submitted.
+    Nowhere(Arc<JobSpec>),
+    Live,
+    /// The state is the one that it ended in, as it is counted there.
+    Ended {
+        slot: Slot,
+        state: i32,
+    },
 }
 
 /// Whom an entry speaks of besides its job.
@@ -54,8 +71,8 @@ impl Row {
             position: fresh.seq.0,
             ..Default::default()
         };
-        let unwritten_spec = Some(fresh.spec.clone());
-        Row { job, worker: String::new(), unwritten_spec, changed: true }
+        let kept = Kept::Nowhere(fresh.spec.clone());
+        Row { job, worker: String::new(), kept, unwritten_since: Some(fresh.since) }
     }
 
     /// As the core knows the job: without attempts that have ended.
@@ -66,7 +83,8 @@ impl Row {
         worker_name: impl Fn(WorkerNo) -> String,
     ) -> Row {
         let (spec, seq, at) = (job.spec.clone(), job.last, job.submitted_at);
-        let mut row = Row::of(no, &Fresh { spec, run, status: job.state.status(), seq, at });
+        let status = job.state.status();
+        let mut row = Row::of(no, &Fresh { spec, run, status, seq, since: seq, at });
         row.job.ended_at = job.ended().map_or(0, |at| at.0);
         row.set_counts(job.counts);
         if let JobState::Completed { result_hash, .. } = &job.state {

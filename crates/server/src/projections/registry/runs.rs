@@ -1,5 +1,7 @@
 //! Runs: what became of the jobs that were submitted together.
 
+use std::collections::BTreeMap;
+
 use bellwether_wire::v1;
 use rusqlite::{Connection, OptionalExtension as _};
 
@@ -26,8 +28,7 @@ pub(super) fn runs(
 ) -> Result<Vec<RunSummary>, QueryError> {
     // From run to run: the jobs of one are numbered in a row, so the next lies before its first.
     let mut newest = connection.prepare_cached(
-        "SELECT run_id FROM jobs INDEXED BY jobs_of_runs \
-         WHERE run_id <> '' AND no < ?1 ORDER BY no DESC LIMIT 1",
+        "SELECT run_id, no FROM jobs WHERE run_id <> '' AND no < ?1 ORDER BY no DESC LIMIT 1",
     )?;
     let mut found = Vec::new();
     let mut before = before;
@@ -41,28 +42,32 @@ pub(super) fn runs(
 }
 
 pub(super) fn run(connection: &Connection, id: &str) -> Result<Option<RunSummary>, QueryError> {
+    // Counted here: asked for sums over all partitions, SQLite would look at every row of them.
     let mut statement = connection.prepare_cached(
-        "SELECT state, count(*), min(no), min(submitted_at), max(ended_at), min(ended_at) \
-         FROM jobs WHERE run_id = ?1 AND run_id <> '' GROUP BY state ORDER BY state",
+        "SELECT state, no, submitted_at, ended_at FROM jobs WHERE run_id = ?1 AND run_id <> ''",
     )?;
-    let mut summary: Option<RunSummary> = None;
+    let mut states = BTreeMap::new();
     let mut open = false;
+    let mut summary = RunSummary {
+        id: id.to_owned(),
+        first: u64::MAX,
+        submitted_at: u64::MAX,
+        ended_at: 0,
+        states: Vec::new(),
+    };
     let mut rows = statement.query([id])?;
     while let Some(row) = rows.next()? {
         let number = |column| row.get::<_, i64>(column).map(i64::unsigned_abs);
-        let summary = summary.get_or_insert_with(|| RunSummary {
-            id: id.to_owned(),
-            first: u64::MAX,
-            submitted_at: u64::MAX,
-            ended_at: 0,
-            states: Vec::new(),
-        });
-        summary.states.push(v1::StateCount { state: row.get(0)?, count: number(1)? });
-        summary.first = summary.first.min(number(2)?);
-        summary.submitted_at = summary.submitted_at.min(number(3)?);
-        summary.ended_at = summary.ended_at.max(number(4)?);
-        open |= number(5)? == 0;
+        *states.entry(row.get(0)?).or_insert(0) += 1;
+        summary.first = summary.first.min(number(1)?);
+        summary.submitted_at = summary.submitted_at.min(number(2)?);
+        summary.ended_at = summary.ended_at.max(number(3)?);
+        open |= number(3)? == 0;
     }
-    Ok(summary
-        .map(|summary| RunSummary { ended_at: if open { 0 } else { summary.ended_at }, ..summary }))
+    if open {
+        summary.ended_at = 0;
+    }
+    let states = states.into_iter().map(|(state, count)| v1::StateCount { state, count });
+    summary.states = states.collect();
+    Ok((!summary.states.is_empty()).then_some(summary))
 }

@@ -1,17 +1,20 @@
 //! Whichever way the registry came to know of a history, it says the same, and what the core says.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_core::model::{
-    Config, Escalation, FailureCause, HeldAttempt, JobNo, JobSpec, Micros, Name, OnFailure,
-    Priority, Submission, Timestamp, WorkerSpec,
+    Config, Escalation, FailureCause, HeldAttempt, JobNo, JobSpec, JobStatus, Micros, Name,
+    OnFailure, Priority, Seq, Submission, Timestamp, WorkerSpec,
 };
 use bellwether_core::{Command, Engine, Entry, Report};
 use bellwether_wire::{Mirror as _, v1};
 
+use super::partitions::{Partitions, Retention};
 use super::projection::{Pace, Projection};
-use super::{Retention, schema, store};
+use super::row::{Fresh, Row};
+use super::{query, schema, store};
 
 const HISTORIES: u64 = 40;
 const STEPS: u64 = 150;
@@ -147,10 +150,15 @@ fn folder() -> Folder {
     Folder { _dir: dir, path }
 }
 
+const RETENTION: Retention =
+    Retention { jobs_max: 1_000_000, keep_for: Duration::from_secs(100_000_000_000) };
+
 fn projection(folder: &Folder) -> Projection {
-    let keep_for = Duration::from_secs(100_000_000_000);
-    let retention = Retention { jobs_max: 1_000_000, keep_for };
-    Projection::open(schema::open(&folder.path).unwrap(), retention).unwrap()
+    Projection::open(schema::open(&folder.path, RETENTION).unwrap(), RETENTION).unwrap()
+}
+
+fn write_all(projection: &mut Projection) {
+    projection.write(projection.position(), Pace::Quick).unwrap();
 }
 
 fn follow(projection: &mut Projection, entries: &[Entry]) {
@@ -159,7 +167,7 @@ fn follow(projection: &mut Projection, entries: &[Entry]) {
 
 /// All that is in the file, once everything is written.
 fn jobs(folder: &Folder, mut projection: Projection, last: u64) -> BTreeMap<u64, v1::Job> {
-    projection.flush(Pace::Quick).unwrap();
+    write_all(&mut projection);
     let connection = schema::open_for_reading(&folder.path).unwrap();
     let rows = (1..=last).filter_map(|no| store::load(&connection, JobNo(no)).unwrap());
     rows.map(|row| (row.job.job, row.job)).collect()
@@ -193,8 +201,11 @@ fn it_follows_the_core_whatever_is_written_or_forgotten_on_the_way() {
         for entry in &history.entries {
             wound.project(entry).unwrap();
             match history.random.below(30) {
-                0 => wound.flush(Pace::Quick).unwrap(),
-                1 => wound.flush_ended().unwrap(),
+                0 => write_all(&mut wound),
+                1 => {
+                    let up_to = history.random.below(entry.seq.0 + 1);
+                    wound.write(Seq(up_to), Pace::Quick).unwrap();
+                }
                 2 => {
                     wound.rewind().unwrap();
                     let read = history.entries.iter().take_while(|read| read.seq <= entry.seq);
@@ -226,4 +237,132 @@ fn it_goes_on_from_a_state_as_from_what_led_to_it() {
         follow(&mut imported, &history.entries[half..]);
         agrees_with_the_core(&history, &jobs(&folder, imported, last(&history)));
     }
+}
+
+/// Writes so many jobs that have completed, one each second from `first` on, and forgets what need
+/// not be kept.
+fn write_completed(
+    connection: &rusqlite::Connection,
+    retention: Retention,
+    numbers: std::ops::Range<u64>,
+) -> Partitions {
+    let mut partitions = Partitions::load(connection, retention).unwrap();
+    let transaction = connection.unchecked_transaction().unwrap();
+    for no in numbers.clone() {
+        let mut spec = JobSpec::new(Name::fixed(&format!("j{no}")), Name::fixed("t"));
+        spec.payload = vec![7; 1_000].into();
+        let (spec, at) = (Arc::new(spec), Timestamp(no * 1_000_000));
+        let status = JobStatus::Ready;
+        let fresh = Fresh { spec, run: None, status, seq: Seq(no), since: Seq(no), at };
+        let mut row = Row::of(JobNo(no), &fresh);
+        row.enter(JobStatus::Completed, at);
+        let home = partitions.home(&transaction, &row).unwrap();
+        store::save(&transaction, JobNo(no), &row, home).unwrap();
+    }
+    partitions.forget(&transaction, numbers.end * 1_000_000).unwrap();
+    partitions.save(&transaction).unwrap();
+    transaction.commit().unwrap();
+    partitions
+}
+
+fn kept(connection: &rusqlite::Connection) -> u64 {
+    let counted = query::ended_counts(connection).unwrap().iter().map(|state| state.count).sum();
+    let rows = "SELECT count(*) FROM ended_jobs";
+    let rows: i64 = connection.query_row(rows, [], |row| row.get(0)).unwrap();
+    assert_eq!(rows.unsigned_abs(), counted, "what is counted is what is there");
+    counted
+}
+
+#[test]
+fn as_many_jobs_are_kept_as_are_to_be_and_at_most_a_tenth_more() {
+    let folder = folder();
+    let retention = Retention { jobs_max: 1_000, ..RETENTION };
+    let connection = schema::open(&folder.path, retention).unwrap();
+    for batch in 0..30 {
+        let numbers = 1 + batch * 170..1 + (batch + 1) * 170;
+        let written = numbers.end - 1;
+        write_completed(&connection, retention, numbers);
+        let kept = kept(&connection);
+        assert!(kept >= written.min(1_000) && kept <= 1_100, "{kept} of {written}");
+    }
+}
+
+#[test]
+fn jobs_are_kept_for_as_long_as_they_are_to_be_and_at_most_a_fifth_longer() {
+    let folder = folder();
+    let retention = Retention { keep_for: Duration::from_secs(100), ..RETENTION };
+    let connection = schema::open(&folder.path, retention).unwrap();
+    for batch in 0..30 {
+        let numbers = 1 + batch * 10..1 + (batch + 1) * 10;
+        let written = numbers.end - 1;
+        write_completed(&connection, retention, numbers);
+        let kept = kept(&connection);
+        assert!(kept >= written.min(100) && kept <= 122, "{kept} of {written}");
+    }
+}
+
+#[test]
+fn space_that_is_no_longer_needed_is_given_back() {
+    let folder = folder();
+    let retention = Retention { jobs_max: 20_000, ..RETENTION };
+    let connection = schema::open(&folder.path, retention).unwrap();
+    write_completed(&connection, retention, 1..20_000);
+    let size = || std::fs::metadata(&folder.path).unwrap().len();
+    connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    let before = size();
+    let retention = Retention { jobs_max: 2_000, ..RETENTION };
+    let mut partitions = write_completed(&connection, retention, 20_000..20_001);
+    for _ in 0..before / 4_096 / 500 {
+        partitions.shrink(&connection).unwrap();
+    }
+    assert!(size() < before / 3, "{} of {before} bytes", size());
+}
+
+#[test]
+fn a_file_of_the_version_before_is_carried_over() {
+    let folder = folder();
+    let connection = rusqlite::Connection::open(&folder.path).unwrap();
+    connection.execute_batch(include_str!("former_schema.sql")).unwrap();
+    connection.execute_batch("BEGIN").unwrap();
+    for no in 1..=3_000_u64 {
+        let ended_at = if no % 3 == 0 { 0 } else { no };
+        let job = v1::Job { job: no, ended_at, position: no, ..Default::default() };
+        let spec = v1::JobSpec::new(format!("j{no}"), "t");
+        let (body, spec) =
+            (prost::Message::encode_to_vec(&job), prost::Message::encode_to_vec(&spec));
+        let state = if ended_at == 0 { v1::JobState::Ready } else { v1::JobState::Completed };
+        let inside = (no % 2 == 0).then_some(&spec);
+        let number = store::signed(no);
+        let row = rusqlite::params![
+            number,
+            format!("j{no}"),
+            state as i32,
+            number,
+            store::signed(ended_at),
+            body,
+            inside
+        ];
+        let sql = "INSERT INTO jobs VALUES (?1, ?2, 't', '', ?3, '', ?4, ?5, ?6, ?7)";
+        connection.prepare_cached(sql).unwrap().execute(row).unwrap();
+        if inside.is_none() {
+            let sql = "INSERT INTO specs VALUES (?1, ?2)";
+            connection.execute(sql, rusqlite::params![number, spec]).unwrap();
+        }
+        connection.execute("INSERT INTO tags VALUES ('even', ?1)", [number]).unwrap();
+    }
+    connection.execute_batch("COMMIT").unwrap();
+    drop(connection);
+    let retention = Retention { jobs_max: 1_000, ..RETENTION };
+    let connection = schema::open(&folder.path, retention).unwrap();
+    assert_eq!(store::position(&connection).unwrap().complete, Seq(3_000));
+    assert_eq!(kept(&connection), 1_000);
+    let tagged = v1::ListJobsRequest { tag: "even".to_owned(), limit: 1, ..Default::default() };
+    assert_eq!(query::count(&connection, &tagged).unwrap(), (2_000, 3_000));
+    for no in [3, 6, 1_501, 2_998, 3_000] {
+        let found = query::job(&connection, &format!("j{no}")).unwrap().unwrap();
+        assert_eq!(found.spec.unwrap().id, format!("j{no}"));
+    }
+    assert!(query::job(&connection, "j1").unwrap().is_none(), "there are newer ones enough");
+    write_completed(&connection, retention, 3_001..3_301);
+    assert!(kept(&connection) <= 1_100);
 }

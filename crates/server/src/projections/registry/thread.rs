@@ -14,12 +14,14 @@ use tokio::sync::watch;
 use super::projection::{Pace, Projection};
 use crate::priority;
 
-/// How long a job that has ended may wait to be written.
-const ENDED_INTERVAL: Duration = Duration::from_millis(500);
-/// How long anything may.
-const FLUSH_INTERVAL: Duration = Duration::from_secs(10);
-/// Ended jobs that may wait.
-const ENDED_MAX: usize = 20_000;
+/// How long a job that has ended may wait to be written; twice as long any other.
+const WRITE_INTERVAL: Duration = Duration::from_millis(500);
+/// How long it may take until it is written down that nothing has happened to any job.
+const IDLE_INTERVAL: Duration = Duration::from_secs(10);
+/// Ended jobs that may wait: whoever asks waits for them to be written.
+const DUE_MAX: usize = 4_000;
+/// It has caught up when it could keep up for so long.
+const CAUGHT_UP_AFTER: Duration = Duration::from_secs(10);
 /// After a failure, as with a full disk.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -55,26 +57,23 @@ pub(super) struct Projector {
     pub(super) queued: Arc<AtomicUsize>,
     pub(super) written: watch::Sender<Seq>,
     pub(super) wanted: Seq,
+    /// When it last could not keep up.
+    pub(super) behind: Option<Instant>,
+    /// The position at the last interval, and at the one before.
+    pub(super) waiting: Seq,
+    pub(super) waited: Seq,
 }
 
 impl Projector {
     pub(super) fn run(mut self) {
-        let mut flushed = Instant::now();
         let mut wrote = Instant::now();
         loop {
-            let behind = self.projection.position() > self.projection.complete();
-            let asked = self.wanted > self.projection.complete()
-                && self.wanted <= self.projection.position();
-            if asked || self.projection.is_full() || (behind && flushed.elapsed() > FLUSH_INTERVAL)
-            {
-                let pace = if asked { Pace::Quick } else { Pace::Gentle };
-                self.attempt(|projector| projector.flush(pace));
-                (flushed, wrote) = (Instant::now(), Instant::now());
-            } else if self.projection.ended() > ENDED_MAX
-                || (self.projection.ended() > 0 && wrote.elapsed() > ENDED_INTERVAL)
-            {
-                self.attempt(Projector::flush_ended);
-                wrote = Instant::now();
+            if let Some((up_to, pace)) = self.next_write(wrote.elapsed()) {
+                self.attempt(|projector| projector.write(up_to, pace));
+                if wrote.elapsed() > WRITE_INTERVAL {
+                    self.waited = std::mem::replace(&mut self.waiting, self.projection.position());
+                    wrote = Instant::now();
+                }
             }
             match self.next_news() {
                 Ok(News::Close) | Err(RecvTimeoutError::Disconnected) => break,
@@ -82,16 +81,32 @@ impl Projector {
                 Ok(news) => self.hear(news),
             }
         }
-        if let Err(trouble) = self.flush(Pace::Quick) {
+        if let Err(trouble) = self.write(self.projection.position(), Pace::Quick) {
             tracing::warn!(%trouble, "the registry catches up at the next start");
         }
     }
 
-    fn next_news(&self) -> Result<News, RecvTimeoutError> {
+    /// Up to where it is time to write all that has happened, and at which pace; jobs that have ended
+    /// are written with it.
+    fn next_write(&self, since_last: Duration) -> Option<(Seq, Pace)> {
+        let (position, complete) = (self.projection.position(), self.projection.complete());
+        let pending = self.projection.pending();
+        if self.wanted > complete && self.wanted <= position {
+            return Some((position, Pace::Quick));
+        }
+        if pending.is_full() {
+            return Some((position, Pace::Gentle));
+        }
+        let interval = if pending.is_empty() { IDLE_INTERVAL } else { WRITE_INTERVAL };
+        let is_time = position > complete && since_last > interval;
+        (is_time || pending.due() > DUE_MAX).then_some((self.waited, Pace::Gentle))
+    }
+
+    fn next_news(&mut self) -> Result<News, RecvTimeoutError> {
         match self.news.try_recv() {
             Ok(news) => return Ok(news),
             Err(TryRecvError::Disconnected) => return Err(RecvTimeoutError::Disconnected),
-            Err(TryRecvError::Empty) => {}
+            Err(TryRecvError::Empty) => self.caught_up(),
         }
         if self.wanted <= self.projection.complete() {
             priority::gather();
@@ -100,7 +115,7 @@ impl Projector {
         if idle {
             self.news.recv().map_err(|_| RecvTimeoutError::Disconnected)
         } else {
-            self.news.recv_timeout(ENDED_INTERVAL)
+            self.news.recv_timeout(WRITE_INTERVAL)
         }
     }
 
@@ -114,12 +129,24 @@ impl Projector {
                 }
                 self.attempt(|projector| projector.project(&record.entries));
             }
-            News::Behind => self.attempt(Projector::catch_up),
+            News::Behind => {
+                if self.behind.replace(Instant::now()).is_none() {
+                    tracing::warn!("the history can't keep up; the journal is kept until it has");
+                }
+                self.attempt(Projector::catch_up);
+            }
             News::Wanted(position) => {
                 self.wanted = self.wanted.max(position);
                 self.attempt(Projector::catch_up_if_idle);
             }
             News::Close => {}
+        }
+    }
+
+    fn caught_up(&mut self) {
+        if self.behind.is_some_and(|last| last.elapsed() > CAUGHT_UP_AFTER) {
+            self.behind = None;
+            tracing::info!("the history has caught up");
         }
     }
 
@@ -138,14 +165,10 @@ impl Projector {
         entries.iter().try_for_each(|entry| self.projection.project(entry)).map_err(Trouble::from)
     }
 
-    fn flush(&mut self, pace: Pace) -> Result<(), Trouble> {
-        self.projection.flush(pace)?;
+    fn write(&mut self, up_to: Seq, pace: Pace) -> Result<(), Trouble> {
+        self.projection.write(up_to, pace)?;
         self.written.send_replace(self.projection.complete());
         Ok(())
-    }
-
-    fn flush_ended(&mut self) -> Result<(), Trouble> {
-        Ok(self.projection.flush_ended()?)
     }
 
     fn start_over(&mut self) -> Result<(), Trouble> {
@@ -162,7 +185,7 @@ impl Projector {
     /// Reads what the journal has and the registry has not.
     pub(super) fn catch_up_at_start(&mut self) {
         self.attempt(Projector::catch_up);
-        self.attempt(|projector| projector.flush(Pace::Quick));
+        self.attempt(|projector| projector.write(projector.projection.position(), Pace::Quick));
     }
 
     fn catch_up(&mut self) -> Result<(), Trouble> {
@@ -180,11 +203,12 @@ impl Projector {
             for entry in &record?.entries {
                 self.projection.project(entry)?;
             }
-            if self.projection.is_full() {
-                self.projection.flush(Pace::Quick)?;
+            let pending = self.projection.pending();
+            let (full, due) = (pending.is_full(), pending.due() > DUE_MAX);
+            if full || due {
+                let (position, complete) = (self.projection.position(), self.projection.complete());
+                self.projection.write(if full { position } else { complete }, Pace::Quick)?;
                 self.written.send_replace(self.projection.complete());
-            } else if self.projection.ended() > ENDED_MAX {
-                self.projection.flush_ended()?;
             }
         }
         Ok(())

@@ -16,15 +16,13 @@ pub(in crate::edges::rest) struct OperationView {
     action: &'static str,
     /// running, done or failed.
     state: &'static str,
-    /// Jobs that it is about; absent while they are looked up.
+    /// Jobs that it is about; absent while they are counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     total: Option<u64>,
     done: u64,
     refused: u64,
     /// The first of the refusals.
     refusals: Vec<RefusedJob>,
-    /// There were more jobs than one operation reaches; start another one.
-    more: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     started_at: Option<Moment>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,7 +66,6 @@ impl From<&Operation> for OperationView {
             done: progress.done,
             refused: progress.refused,
             refusals: progress.refusals.into_iter().map(refused).collect(),
-            more: progress.more,
             started_at: moment(operation.started_at),
             ended_at: moment(progress.ended_at),
             failure: progress.failure,
