@@ -12,7 +12,7 @@ use bellwether_journal::{FileJournal, Journal, OpenError, ReadError, SqliteJourn
 use bellwether_wire::FILE_DESCRIPTOR_SET;
 use bellwether_wire::v1::scheduler_server::SchedulerServer;
 use bellwether_wire::v1::worker_link_server::WorkerLinkServer;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_stream::wrappers::ReceiverStream;
@@ -20,7 +20,7 @@ use tonic_health::ServingStatus;
 
 use crate::config::{JournalKind, Limits, ServerConfig};
 use crate::disk_budget::DiskBudget;
-use crate::edges::desk::{Desk, JobIds};
+use crate::edges::desk::{Audience, Desk, JobIds};
 use crate::edges::explain::Refusals;
 use crate::edges::grpc::{SchedulerService, WorkerLinkService};
 use crate::edges::http::{self, HttpState};
@@ -49,6 +49,11 @@ const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(2);
 /// How long an address may be taken when the server starts, and how often that is looked at.
 const BIND_PATIENCE: Duration = Duration::from_secs(3);
 const BIND_INTERVAL: Duration = Duration::from_millis(50);
+/// Connections that may wait to be accepted.
+const BACKLOG: u32 = 1_024;
+/// What the system keeps of an answer for a client that is slow to take it: some followers of events
+/// take megabytes otherwise before it is noticed that they are.
+const HTTP_BUFFER_BYTES: u32 = 256 << 10;
 /// Windows large enough that a batch never waits for an update of them.
 const STREAM_WINDOW_BYTES: u32 = 4 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 8 << 20;
@@ -116,8 +121,8 @@ impl Server {
         let door = Door::new(config.tokens.as_deref().map(Tokens::load).transpose()?);
         let tls = |protocol| config.tls.as_ref().map(|files| acceptor(files, protocol)).transpose();
         let (grpc_tls, http_tls) = (tls("h2")?, tls("http/1.1")?);
-        let (grpc_listener, grpc_address) = bind(config.grpc).await?;
-        let (http_listener, http_address) = bind(config.http).await?;
+        let (grpc_listener, grpc_address) = bind(config.grpc, None).await?;
+        let (http_listener, http_address) = bind(config.http, Some(HTTP_BUFFER_BYTES)).await?;
         let connections_max = config.limits.connections_max;
 
         let background = Aside::onlookers().map_err(StartError::Thread)?;
@@ -225,11 +230,24 @@ async fn warm(handle: &Handle, config: &config::ClickHouse) {
     }
 }
 
-async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
+/// Connections take over the size of what the system keeps to be sent; none: what it thinks best.
+async fn bind(
+    address: SocketAddr,
+    send_buffer: Option<u32>,
+) -> Result<(TcpListener, SocketAddr), StartError> {
     let failed = |source| StartError::Bind { address, source };
+    let listen = || {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        socket.set_reuseaddr(true)?;
+        if let Some(bytes) = send_buffer {
+            socket.set_send_buffer_size(bytes)?;
+        }
+        socket.bind(address)?;
+        socket.listen(BACKLOG)
+    };
     let started = Instant::now();
     let listener = loop {
-        match TcpListener::bind(address).await {
+        match listen() {
             // A scheduler that was just killed may still be on its way out.
             Err(error)
                 if error.kind() == std::io::ErrorKind::AddrInUse
@@ -279,7 +297,9 @@ fn start_loop(
         registry::start(&config.data_dir, journal.reader()?, journal.head(), config.history)?;
     let queues = QueueMeters::new(config.queues.iter().map(|queue| queue.name.as_str()));
     let disk = DiskBudget::watch(&config.data_dir, config.disk_max, &background);
-    let metrics = Arc::new(Metrics::new(feed.watch_position(), queues, disk.clone()));
+    let audience = Arc::new(Audience::new(config.limits.follow_timeout));
+    let metrics = Metrics::new(feed.watch_position(), queues, disk.clone(), audience.clone());
+    let metrics = Arc::new(metrics);
     let head = journal.head().seq;
     let mut onlookers = telemetry::prepare(config, head, &metrics);
     let past = onlookers.as_mut().map(|onlookers| &mut onlookers.past);
@@ -313,5 +333,5 @@ fn start_loop(
         .spawn(move || running.run())
         .map_err(StartError::Thread)?;
     let refusals = Refusals::default();
-    Ok((Desk { handle, ids, registry, history, background, refusals, disk }, metrics))
+    Ok((Desk { handle, ids, registry, history, background, refusals, disk, audience }, metrics))
 }

@@ -110,6 +110,8 @@ pub struct Limits {
     pub streams_max: u32,
     /// Longest time that a call may take to answer.
     pub call_timeout: Duration,
+    /// Longest time that whoever follows events may take to take in the next ones.
+    pub follow_timeout: Duration,
 }
 
 /// A queue that jobs come from, and what workers on it and listeners to it are told by.
@@ -188,6 +190,7 @@ impl Default for Limits {
             connections_max: 2_048,
             streams_max: 1_024,
             call_timeout: Duration::from_secs(60),
+            follow_timeout: Duration::from_secs(30),
         }
     }
 }

@@ -178,6 +178,7 @@ settings! {
     "connections_max": |d, v| { d.config.limits.connections_max = number(v)?; Ok(()) };
     "streams_max": |d, v| { d.config.limits.streams_max = number(v)?; Ok(()) };
     "call_timeout": |d, v| { d.config.limits.call_timeout = duration(v)?; Ok(()) };
+    "follow_timeout": |d, v| { d.config.limits.follow_timeout = duration(v)?; Ok(()) };
     "snapshot_every": |d, v| { d.config.snapshot_every = number(v)?; Ok(()) };
     "history_jobs_max": |d, v| { d.config.history.jobs_max = number(v)?; Ok(()) };
     "history_keep_for": |d, v| { d.config.history.keep_for = duration(v)?; Ok(()) };

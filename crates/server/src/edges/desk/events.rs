@@ -1,10 +1,13 @@
 //! Events from a position on, then as they happen. Each client reads the journal at its own pace,
-//! so one that is slow or stuck costs nobody anything; one that takes nothing for long is let go.
+//! and all of them together take a share of one thread that gives way, however many they are. One that
+//! does not take the next events for long is told so, counted and cut off.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bellwether_core::model::Seq;
-use tokio::sync::mpsc;
+use tokio::sync::{Mutex, MutexGuard, mpsc};
 
 use super::{Desk, Unanswered};
 use crate::event_loop::Handle;
@@ -13,14 +16,14 @@ use crate::projections::history::{Cursor, Seen};
 /// Few enough for a message to fit into a processor's cache.
 const MESSAGE_EVENTS_MAX: u64 = 256;
 const MESSAGES_MAX: usize = 4;
-/// A client that takes nothing for this long is disconnected.
-const STUCK_AFTER: Duration = Duration::from_secs(30);
 /// How long events gather for one who has seen all that came before.
 const GATHER: Duration = Duration::from_millis(10);
-/// One who has not rests so many times as long as a message took to make, so that followers take
-/// little from a scheduler that is busy, and fall behind instead.
+/// After a message all rest so many times as long as it took to make, so that followers take little
+/// from a scheduler that is busy, and fall behind instead.
 const REST_TIMES: u32 = 3;
 const REST_MAX: Duration = Duration::from_millis(50);
+/// Timers tell no shorter spans apart.
+const REST_MIN: Duration = Duration::from_millis(2);
 
 /// Which events somebody wants to see.
 #[derive(Debug, Clone, Default)]
@@ -35,6 +38,48 @@ pub(crate) struct EventsWanted {
     pub(crate) follow: bool,
 }
 
+/// All who follow.
+#[derive(Debug)]
+pub(crate) struct Audience {
+    /// How long one may take to take in the next events.
+    patience: Duration,
+    /// One at a time makes a message, and all wait for the rest that is owed for it: the share of the
+    /// processor that they take is one that they have in common.
+    turn: Mutex<Duration>,
+    cut_off: AtomicU64,
+}
+
+impl Audience {
+    pub(crate) fn new(patience: Duration) -> Audience {
+        Audience { patience, turn: Mutex::default(), cut_off: AtomicU64::new(0) }
+    }
+
+    /// How many were cut off because they were too slow.
+    pub(crate) fn cut_off(&self) -> u64 {
+        self.cut_off.load(Ordering::Relaxed)
+    }
+
+    async fn turn(&self) -> Turn<'_> {
+        let owed = self.turn.lock().await;
+        Turn { owed, begun: Instant::now() }
+    }
+}
+
+/// The right to make a message.
+struct Turn<'a> {
+    owed: MutexGuard<'a, Duration>,
+    begun: Instant,
+}
+
+impl Turn<'_> {
+    async fn rest(mut self) {
+        *self.owed = (*self.owed + self.begun.elapsed() * REST_TIMES).min(REST_MAX);
+        if *self.owed >= REST_MIN {
+            tokio::time::sleep(std::mem::take(&mut *self.owed)).await;
+        }
+    }
+}
+
 pub(crate) type Events<T> = mpsc::Receiver<Result<T, Unanswered>>;
 
 impl Desk {
@@ -44,12 +89,14 @@ impl Desk {
         wanted: EventsWanted,
         message: impl Fn(Vec<Seen>) -> T + Send + 'static,
     ) -> Events<T> {
-        let (sender, receiver) = mpsc::channel(MESSAGES_MAX);
+        // One more for the last word.
+        let (sender, receiver) = mpsc::channel(MESSAGES_MAX + 1);
         let durable = self.handle.durable();
         let next = wanted.from.unwrap_or_else(|| durable.next());
         let until = (!wanted.follow).then_some(durable);
         let cursor = self.history.cursor(&self.registry, next);
-        let watcher = Watcher { handle: self.handle.clone(), cursor, wanted, until };
+        let (handle, audience) = (self.handle.clone(), self.audience.clone());
+        let watcher = Watcher { handle, audience, cursor, wanted, until };
         self.background.spawn(watcher.follow(message, sender));
         receiver
     }
@@ -57,6 +104,7 @@ impl Desk {
 
 struct Watcher {
     handle: Handle,
+    audience: Arc<Audience>,
     cursor: Cursor,
     wanted: EventsWanted,
     /// The last position of interest, if there is one.
@@ -70,6 +118,7 @@ impl Watcher {
         answers: mpsc::Sender<Result<T, Unanswered>>,
     ) {
         let mut durable = self.handle.watch_durable();
+        let Ok(last_word) = answers.clone().reserve_owned().await else { return };
         loop {
             let next = self.cursor.next();
             if self.until.is_some_and(|until| next > until) {
@@ -83,20 +132,26 @@ impl Watcher {
                 }
                 () = answers.closed() => return,
             }
-            let begun = Instant::now();
-            let wanted = self.read().await.map(|events| (!events.is_empty()).then_some(events));
-            let failed = wanted.is_err();
-            let made = wanted.map(|events| events.map(&message)).transpose();
-            let took = begun.elapsed();
-            if let Some(made) = made {
-                let sent = tokio::time::timeout(STUCK_AFTER, answers.send(made)).await;
-                if failed || !matches!(sent, Ok(Ok(()))) {
-                    return;
+            let events = match self.read().await {
+                Ok(events) => events,
+                Err(why) => return drop(last_word.send(Err(why))),
+            };
+            if !events.is_empty() {
+                let turn = self.audience.turn().await;
+                let made = message(events);
+                turn.rest().await;
+                match tokio::time::timeout(self.audience.patience, answers.send(Ok(made))).await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(_)) => return,
+                    Err(_) => {
+                        self.audience.cut_off.fetch_add(1, Ordering::Relaxed);
+                        return drop(last_word.send(Err(Unanswered::TooSlow)));
+                    }
                 }
             }
-            let caught_up = self.cursor.next() > self.handle.durable();
-            let rest = if caught_up { GATHER } else { (took * REST_TIMES).min(REST_MAX) };
-            tokio::time::sleep(rest).await;
+            if self.cursor.next() > self.handle.durable() {
+                tokio::time::sleep(GATHER).await;
+            }
         }
     }
 

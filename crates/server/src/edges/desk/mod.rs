@@ -17,7 +17,7 @@ mod unanswered;
 
 pub(crate) use bulk::{Action, Operation, Operations};
 pub(crate) use config::Configured;
-pub(crate) use events::EventsWanted;
+pub(crate) use events::{Audience, EventsWanted};
 pub(crate) use job_view::{ended_view, worker_views};
 pub(crate) use runs::RunPage;
 pub(crate) use submit::{JobIds, Pending, Submitted};
@@ -41,4 +41,5 @@ pub(crate) struct Desk {
     pub(crate) background: tokio::runtime::Handle,
     pub(crate) refusals: Refusals,
     pub(crate) disk: Arc<DiskBudget>,
+    pub(crate) audience: Arc<Audience>,
 }

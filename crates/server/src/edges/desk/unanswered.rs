@@ -18,6 +18,8 @@ pub(crate) enum Unanswered {
     Lookup(#[from] LookupError),
     #[error(transparent)]
     History(#[from] HistoryError),
+    #[error("the next events were not taken in time; come back for them with the last position")]
+    TooSlow,
     #[error("job {id} is not known")]
     UnknownJob { id: String },
     #[error("run {id} is not known")]

@@ -1,16 +1,18 @@
 //! Events as they happen: server-sent events that can be taken up again where they broke off.
 
 use std::convert::Infallible;
+use std::fmt::Write as _;
+use std::time::Duration;
 
+use axum::body::{Body, Bytes};
 use axum::extract::State;
+use axum::http::header;
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
 use bellwether_core::model::Seq;
 use bellwether_wire::json::cloud_events;
-use futures_util::{StreamExt as _, stream};
+use futures_util::stream;
 use serde::Deserialize;
-use tokio_stream::wrappers::ReceiverStream;
 use utoipa::{IntoParams, ToSchema};
 
 use super::read::Query;
@@ -20,6 +22,9 @@ use crate::projections::history::Seen;
 
 /// Those who may watch at a time.
 pub(super) const WATCHERS_MAX: usize = 256;
+/// A comment, now and again when nothing happens, so that nobody takes the connection for dead.
+const KEEP_ALIVE: &[u8] = b":\n\n";
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -86,20 +91,32 @@ pub(super) async fn watch(
         follow: filter.follow.unwrap_or(true),
     };
     let told = Told { source: rest.identity.clone(), start, job: filter.job };
-    let tell = move |seen: Vec<Seen>| seen.iter().flat_map(|seen| told.events(seen)).collect();
-    let events = ReceiverStream::new(rest.desk.events(wanted, tell)).flat_map(move |batch| {
-        // Dropped with the stream.
-        let _: &tokio::sync::OwnedSemaphorePermit = &place;
-        let events: Vec<Event> = batch.unwrap_or_else(|why| vec![problem(why.into())]);
-        stream::iter(events.into_iter().map(Ok::<Event, Infallible>))
+    // In one piece, so that the thread that serves connections has nothing to do but to send it.
+    let tell = move |seen: Vec<Seen>| {
+        let mut text = String::new();
+        seen.iter().for_each(|seen| told.write(seen, &mut text));
+        Bytes::from(text)
+    };
+    let events = rest.desk.events(wanted, tell);
+    // The place is free again when the stream is dropped.
+    let pieces = stream::unfold((events, place), |(mut events, place)| async move {
+        let piece = match tokio::time::timeout(KEEP_ALIVE_INTERVAL, events.recv()).await {
+            Ok(None) => return None,
+            Ok(Some(Ok(text))) => text,
+            Ok(Some(Err(why))) => problem(&why.into()),
+            Err(_) => Bytes::from_static(KEEP_ALIVE),
+        };
+        Some((Ok::<Bytes, Infallible>(piece), (events, place)))
     });
-    Ok(Sse::new(events).keep_alive(KeepAlive::default()).into_response())
+    let headers =
+        [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
+    Ok((headers, Body::from_stream(pieces)).into_response())
 }
 
 /// The stream ends with it.
-fn problem(why: Problem) -> Event {
-    let text = serde_json::to_string(&why).expect("texts and numbers have a JSON form");
-    Event::default().event("problem").data(text)
+fn problem(why: &Problem) -> Bytes {
+    let text = serde_json::to_string(why).expect("texts and numbers have a JSON form");
+    Bytes::from(format!("event: problem\ndata: {text}\n\n"))
 }
 
 async fn check_reach(rest: &Rest, start: Start) -> Result<(), Problem> {
@@ -170,17 +187,17 @@ struct Told {
 }
 
 impl Told {
-    fn events(&self, seen: &Seen) -> Vec<Event> {
+    fn write(&self, seen: &Seen, text: &mut String) {
         let entry = seen.entry();
         let kind = entry.event.name();
-        cloud_events(self.source.as_str(), entry, seen.names())
+        let events = cloud_events(self.source.as_str(), entry, seen.names())
             .skip(self.start.seen_at(entry.seq))
-            .filter(|event| self.job.is_none() || event.subject == self.job.as_deref())
-            .map(|event| {
-                let text = serde_json::to_string(&event).expect("an event has a JSON form");
-                Event::default().id(event.id.to_string()).event(kind).data(text)
-            })
-            .collect()
+            .filter(|event| self.job.is_none() || event.subject == self.job.as_deref());
+        for event in events {
+            let data = serde_json::to_string(&event).expect("an event has a JSON form");
+            write!(text, "id: {}\nevent: {kind}\ndata: {data}\n\n", event.id)
+                .expect("a text takes what is written to it");
+        }
     }
 }
 

@@ -230,6 +230,7 @@ impl From<Unanswered> for Problem {
             Unanswered::Unavailable(why) => why.into(),
             Unanswered::Lookup(why) => why.into(),
             Unanswered::History(why) => why.into(),
+            Unanswered::TooSlow => Problem::of(Kind::Away, "too_slow", why.to_string()),
             Unanswered::UnknownRun { .. } => Problem::unknown("unknown_run", why.to_string()),
             Unanswered::UnknownJob { .. } => Problem::unknown("unknown_job", why.to_string()),
         }

@@ -71,7 +71,7 @@ impl Delivery {
             };
             match batch {
                 // It was too slow, and is let go; or the scheduler has ended.
-                None => return self.rest(PAUSE_MIN).await,
+                None | Some(Err(Unanswered::TooSlow)) => return self.rest(PAUSE_MIN).await,
                 Some(Err(why)) => return self.could_not_read(&why).await,
                 Some(Ok(batch)) => {
                     for seen in &batch {

@@ -20,6 +20,7 @@ use bellwether_core::model::Seq;
 use tokio::sync::watch;
 
 use crate::disk_budget::DiskBudget;
+use crate::edges::desk::Audience;
 use crate::event_loop::{Handle, Unavailable};
 use crate::projections::telemetry::sighting::Sighting;
 pub(crate) use meters::Meters;
@@ -44,6 +45,7 @@ pub(crate) struct Metrics {
     pub(crate) queues: QueueMeters,
     registry: watch::Receiver<Seq>,
     disk: Arc<DiskBudget>,
+    audience: Arc<Audience>,
 }
 
 impl Metrics {
@@ -52,9 +54,10 @@ impl Metrics {
         registry: watch::Receiver<Seq>,
         queues: QueueMeters,
         disk: Arc<DiskBudget>,
+        audience: Arc<Audience>,
     ) -> Metrics {
         let observed = Mutex::new(Observed::new());
-        Metrics { observed, sinks: Sinks::default(), queues, registry, disk }
+        Metrics { observed, sinks: Sinks::default(), queues, registry, disk, audience }
     }
 
     pub(crate) fn observing(&self) -> Observing<'_> {
@@ -80,6 +83,12 @@ impl Metrics {
         text.gauge("bellwether_registry_lag_events", help, behind);
         let help = "Bytes of disk that the data directory takes";
         text.gauge("bellwether_data_directory_bytes", help, self.disk.used());
+        text.family(
+            "bellwether_followers_cut_off_total",
+            Kind::Counter,
+            "Those who followed events and were cut off because they were too slow",
+        )
+        .sample(&[], self.audience.cut_off());
         self.sinks.write(&mut text);
         self.queues.write(seen.position, &mut text);
         process::write(&mut text);

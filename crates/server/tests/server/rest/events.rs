@@ -1,14 +1,20 @@
 //! Events, followed through restarts.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, Result};
+use bellwether_server::ServerConfig;
 use bellwether_wire::v1;
 use bellwether_wire::v1::JobState;
 use serde_json::json;
-use tokio::io::AsyncWriteExt as _;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpSocket, TcpStream};
 
 use super::watching::Watching;
-use crate::fixture::{Fixture, job};
+use crate::fixture::{DEADLINE, Fixture, job};
+
+/// Long for a follower that reads, short for one that does not.
+const TOO_SLOW: Duration = Duration::from_secs(1);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_watcher_goes_on_after_a_restart_without_a_gap_or_a_repeat() -> Result<()> {
@@ -149,5 +155,32 @@ async fn watchers_are_bounded_and_leave_their_places() -> Result<()> {
         }
     };
     tokio::time::timeout(crate::fixture::DEADLINE, again).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_follower_that_does_not_read_is_cut_off_and_told_and_counted() -> Result<()> {
+    let patience = |config: &mut ServerConfig| config.limits.follow_timeout = TOO_SLOW;
+    let mut fixture = Fixture::with(patience).await?;
+    let socket = TcpSocket::new_v4()?;
+    socket.set_recv_buffer_size(4_096)?;
+    let mut slow = socket.connect(fixture.server.http_address()).await?;
+    slow.write_all(b"GET /scheduler/events HTTP/1.1\r\nhost: localhost\r\n\r\n").await?;
+    slow.read_exact(&mut [0; 12]).await?;
+    let counted = async {
+        for number in 0.. {
+            fixture.submit((0..500).map(|i| job(&format!("j{number}-{i}"))).collect()).await?;
+            let metrics = fixture.get("/metrics").await?;
+            if String::from_utf8_lossy(&metrics.body).contains("followers_cut_off_total 1") {
+                break;
+            }
+        }
+        Ok::<_, anyhow::Error>(())
+    };
+    tokio::time::timeout(DEADLINE, counted).await??;
+    let mut text = String::new();
+    tokio::time::timeout(DEADLINE, slow.read_to_string(&mut text)).await??;
+    let last = text.rsplit("event: ").next().context("an event")?;
+    assert!(last.starts_with("problem\n") && last.contains("too_slow"), "{last}");
     Ok(())
 }
