@@ -49,7 +49,7 @@ pub fn entries_from_wire(record: v1::Record) -> Result<Vec<Entry>, Malformed> {
         .into_iter()
         .enumerate()
         .map(|(index, wire)| {
-            let seq = Seq(first + index as u64);
+            let seq = Seq(first.saturating_add(index as u64));
             entry_from_wire(wire, seq, Timestamp(start))
                 .map_err(|error| error.within(format_args!("entries[{index}]")))
         })

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use bellwether_core::model::ids::NameError;
-use bellwether_core::model::{Micros, Name};
+use bellwether_core::model::{Micros, Name, excerpt};
 
 /// The longest timeout, delay or other span that is accepted: a hundred years, far from where
 /// adding it to a time could overflow.
@@ -39,8 +39,9 @@ fn suggestion(nearest: Option<&str>) -> String {
 }
 
 impl Malformed {
-    pub fn new(field: impl Into<String>, problem: impl Into<Problem>) -> Malformed {
-        Malformed { field: field.into(), problem: problem.into() }
+    pub fn new(field: impl AsRef<str>, problem: impl Into<Problem>) -> Malformed {
+        let field = excerpt(field.as_ref()).into_owned();
+        Malformed { field, problem: problem.into() }
     }
 
     pub fn missing(field: &str) -> Malformed {
@@ -48,7 +49,8 @@ impl Malformed {
     }
 
     pub fn not_allowed(field: &str, given: impl fmt::Display, wanted: &'static str) -> Malformed {
-        Malformed::new(field, Problem::NotAllowed { given: given.to_string(), wanted })
+        let given = excerpt(&given.to_string()).into_owned();
+        Malformed::new(field, Problem::NotAllowed { given, wanted })
     }
 
     /// The same problem, seen from outside of the message it is in.

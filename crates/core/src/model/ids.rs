@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::excerpt::excerpt;
 use super::limits::NAME_BYTES_MAX;
 
 /// A name given by a user: a job type, a role, a tag. Not empty, at most [`NAME_BYTES_MAX`] bytes,
@@ -24,7 +25,7 @@ pub type WorkerId = Name;
 pub enum NameError {
     #[error("a name is empty")]
     Empty,
-    #[error("the name {start:?}... has {bytes} bytes; at most {NAME_BYTES_MAX} are allowed")]
+    #[error("the name {start:?} has {bytes} bytes; at most {NAME_BYTES_MAX} are allowed")]
     TooLong { start: String, bytes: usize },
     #[error("the name {0:?} has a control character")]
     Control(String),
@@ -36,11 +37,11 @@ impl Name {
             return Err(NameError::Empty);
         }
         if text.len() > NAME_BYTES_MAX {
-            let start = text.chars().take(24).collect();
+            let start = excerpt(text).into_owned();
             return Err(NameError::TooLong { start, bytes: text.len() });
         }
         if text.chars().any(char::is_control) {
-            return Err(NameError::Control(text.to_owned()));
+            return Err(NameError::Control(excerpt(text).into_owned()));
         }
         Ok(Name(Arc::from(text)))
     }

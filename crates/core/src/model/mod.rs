@@ -2,6 +2,7 @@
 
 pub mod attempt;
 pub mod config;
+pub mod excerpt;
 pub mod ids;
 pub mod job;
 pub mod limits;
@@ -14,6 +15,7 @@ pub mod worker;
 
 pub use attempt::{Attempt, FailureCause, Phase, RevokeReason};
 pub use config::{Config, Strategy};
+pub use excerpt::excerpt;
 pub use ids::{Epoch, JobId, JobNo, Name, RunId, RunNo, Seq, Token, WorkerId, WorkerNo};
 pub use job::{
     AcceptedJob, Escalation, Extras, Guarantee, JobSpec, OnFailure, Priority, Requirements,

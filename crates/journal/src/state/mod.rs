@@ -50,7 +50,7 @@ pub fn decode(bytes: &[u8]) -> Result<Engine, SnapshotError> {
         let (header, facts) = positional::read(&bytes[1..], *format == 2).map_err(unreadable)?;
         let mut restoring = Restoring::new(header).map_err(malformed)?;
         restoring.take(facts).map_err(malformed)?;
-        return Ok(restoring.finish());
+        return restoring.finish().map_err(malformed);
     }
     let mut pieces = Pieces { rest: bytes };
     let mut piece = pieces.next()?;
@@ -70,7 +70,7 @@ pub fn decode(bytes: &[u8]) -> Result<Engine, SnapshotError> {
         return Err(unreadable("it has more or fewer pieces than it says"));
     }
     restoring.take(piece).map_err(malformed)?;
-    Ok(restoring.finish())
+    restoring.finish().map_err(malformed)
 }
 
 struct Pieces<'a> {

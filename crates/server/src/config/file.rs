@@ -2,27 +2,25 @@
 
 use std::path::Path;
 
+use bellwether_wire::json::from_yaml;
 use serde_json::Value;
 
 use super::LoadError;
 
 /// What may be a list.
 const WEBHOOKS: &str = "webhooks";
+const ALLOWED_HOSTS: &str = "allowed_hosts";
 
 pub(super) fn read(path: &Path) -> Result<Vec<(String, String)>, LoadError> {
     let read = std::fs::read_to_string(path);
     let text = read.map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
     let invalid = |reason: String| LoadError::Yaml { path: path.to_owned(), reason };
     // A file of nothing but comments is an empty configuration.
-    let tree: Option<Value> =
-        serde_saphyr::from_str(&text).map_err(|error| invalid(error.to_string()))?;
     let mut flat = Vec::new();
-    match tree {
-        None | Some(Value::Null) => {}
-        Some(tree @ Value::Object(_)) => {
-            flatten("", &tree, &mut flat).map_err(invalid)?;
-        }
-        Some(_) => return Err(invalid("it must be keys with values".to_owned())),
+    match from_yaml(&text).map_err(invalid)? {
+        Value::Null => {}
+        tree @ Value::Object(_) => flatten("", &tree, &mut flat).map_err(invalid)?,
+        _ => return Err(invalid("it must be keys with values".to_owned())),
     }
     Ok(flat)
 }
@@ -46,7 +44,7 @@ fn flatten(key: &str, value: &Value, flat: &mut Vec<(String, String)>) -> Result
             }
             return Ok(());
         }
-        Value::Array(words) if key.starts_with(WEBHOOKS) => {
+        Value::Array(words) if key.starts_with(WEBHOOKS) || key == ALLOWED_HOSTS => {
             let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
             words.join(",")
         }

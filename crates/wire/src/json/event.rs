@@ -23,7 +23,7 @@ pub fn event_to_json(event: &Event) -> Value {
             map.end()
         }
     }
-    serde_json::to_value(Whole(event)).expect("it has a JSON form")
+    serde_json::to_value(Whole(event)).expect("what is shown is legible")
 }
 
 /// The same, without a tree of values in between for the events that every job has. A result that is

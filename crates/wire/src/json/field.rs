@@ -3,35 +3,42 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use bellwether_core::model::{Micros, Name, Timestamp};
+use bellwether_core::model::{Micros, Name, Timestamp, excerpt};
 use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
-use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::bounded::{Bounded, entries, items};
 use super::nearest::nearest;
-use crate::malformed::{Malformed, Problem, SPAN_MAX, optional_name};
+use crate::malformed::{Malformed, Problem, SPAN_MAX, at_most, optional_name};
 
-/// Longest piece of a wrong value that is shown.
-const SHOWN_CHARS: usize = 40;
+/// Fields that an object may have: more than there are, so that an unknown one is named.
+const FIELDS_MAX: usize = 64;
+
+/// A field of an object, still as it was written.
+pub(super) type Entry<'a> = (Cow<'a, str>, &'a RawValue);
 
 /// The fields of an object, each still as it was written. They are few, so looking through them all
 /// is quicker than keeping them in order.
 #[derive(Debug, Default)]
-pub(super) struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+pub(super) struct Fields<'a>(Vec<Entry<'a>>);
 
 impl<'a> Fields<'a> {
     /// Takes an object apart.
     pub(super) fn of(raw: &'a RawValue) -> Result<Self, Malformed> {
-        serde_json::from_str(raw.get())
-            .map_err(|_| wrong("it", raw, "it must be an object with named fields"))
+        const WANTED: &str = "it must be an object with named fields";
+        let Bounded { kept, count } =
+            entries(raw, FIELDS_MAX).ok_or_else(|| wrong("it", raw, WANTED))?;
+        if count > FIELDS_MAX {
+            return Err(Malformed::new("it", Problem::TooMany { given: count, max: FIELDS_MAX }));
+        }
+        Ok(Fields(kept))
     }
 
     /// Refuses fields that are not known.
     pub(super) fn only(mut self, known: &[&str]) -> Result<Self, Malformed> {
         if let Some((unknown, _)) = self.0.iter().find(|(name, _)| !known.contains(&&**name)) {
             let nearest = nearest(unknown, known.iter().copied()).map(|(name, _)| name.to_owned());
-            return Err(Malformed::new(unknown.to_string(), Problem::Unknown { nearest }));
+            return Err(Malformed::new(unknown, Problem::Unknown { nearest }));
         }
         // Null says nothing, as leaving a field out does; only a payload may be null.
         self.0.retain(|(name, value)| name == "payload" || value.get() != "null");
@@ -56,28 +63,6 @@ impl<'a> Fields<'a> {
     /// In the order of their names.
     pub(super) fn into_sorted(self) -> BTreeMap<Cow<'a, str>, &'a RawValue> {
         self.0.into_iter().collect()
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Object;
-        impl<'de> Visitor<'de> for Object {
-            type Value = Fields<'de>;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
-                let mut fields = Vec::new();
-                while let Some((Text(name), value)) = map.next_entry()? {
-                    fields.push((name, value));
-                }
-                Ok(Fields(fields))
-            }
-        }
-        deserializer.deserialize_map(Object)
     }
 }
 
@@ -108,8 +93,11 @@ impl<'a> Given<'a> {
         optional_name(self.name, &text)
     }
 
-    pub(super) fn texts(self) -> Result<Vec<Text<'a>>, Malformed> {
-        self.parse("it must be a list of texts")
+    pub(super) fn texts(self, max: usize) -> Result<Vec<Text<'a>>, Malformed> {
+        let Bounded { kept, count } =
+            items(self.raw, max).ok_or_else(|| self.wrong("it must be a list of texts"))?;
+        at_most(self.name, count, max)?;
+        Ok(kept)
     }
 
     /// Seconds, whole or not.
@@ -139,10 +127,9 @@ impl<'a> Given<'a> {
         wanted: &'static str,
         choose: impl FnOnce(&str) -> Option<T>,
     ) -> Result<T, Malformed> {
-        let word = match self.parse(wanted)? {
-            Value::String(word) => word,
-            Value::Number(number) => number.to_string(),
-            _ => return Err(self.wrong(wanted)),
+        let Text(word) = match self.raw.get() {
+            text if text.starts_with('"') => self.parse(wanted)?,
+            number => Text(Cow::Borrowed(number)),
         };
         choose(&word).ok_or_else(|| self.wrong(wanted))
     }
@@ -150,7 +137,7 @@ impl<'a> Given<'a> {
 
 /// Copied only if something in it is escaped.
 #[derive(Deserialize)]
-pub(super) struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
 impl AsRef<str> for Text<'_> {
     fn as_ref(&self) -> &str {
@@ -171,8 +158,14 @@ pub(super) fn text(fields: &mut Fields<'_>, name: &str) -> Result<String, Malfor
     Ok(take(fields, name, "it must be a text")?.unwrap_or_default())
 }
 
-pub(super) fn texts(fields: &mut Fields<'_>, name: &str) -> Result<Vec<String>, Malformed> {
-    Ok(take(fields, name, "it must be a list of texts")?.unwrap_or_default())
+pub(super) fn texts(
+    fields: &mut Fields<'_>,
+    name: &str,
+    max: usize,
+) -> Result<Vec<String>, Malformed> {
+    let Some(raw) = fields.remove(name) else { return Ok(Vec::new()) };
+    let texts = Given { name, raw }.texts(max)?;
+    Ok(texts.into_iter().map(|Text(text)| text.into_owned()).collect())
 }
 
 pub(super) fn seconds(fields: &mut Fields<'_>, name: &str) -> Result<Option<Micros>, Malformed> {
@@ -189,9 +182,5 @@ pub(super) fn choice<T>(
 }
 
 pub(super) fn wrong(name: &str, raw: &RawValue, wanted: &'static str) -> Malformed {
-    let mut given: String = raw.get().chars().take(SHOWN_CHARS).collect();
-    if given.len() < raw.get().len() {
-        given.push_str("...");
-    }
-    Malformed::not_allowed(name, given, wanted)
+    Malformed::not_allowed(name, excerpt(raw.get()), wanted)
 }

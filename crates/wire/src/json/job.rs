@@ -15,6 +15,7 @@ use serde_json::value::RawValue;
 
 use super::field::{Fields, Given, fields};
 use super::form::{Form, Words};
+use super::legible::Legibility;
 use super::written::Written;
 use crate::malformed::{Malformed, Problem, label_set, names};
 
@@ -78,9 +79,12 @@ pub static FIELDS: &[Field] = &[
     },
     Field {
         name: "payload",
-        doc: "Anything; kept as it was written.",
+        doc: "Anything, nested at most 100 deep; kept as it was written.",
         form: Form::Anything,
         read: |given, job| {
+            if !Legibility::of(given.raw.get()).is_shallow() {
+                return Err(given.wrong("it must be nested at most 100 deep"));
+            }
             job.spec.payload = Bytes::copy_from_slice(given.raw.get().as_bytes());
             Ok(())
         },
@@ -91,7 +95,8 @@ pub static FIELDS: &[Field] = &[
         doc: "Ids of jobs that must complete first.",
         form: Form::Names { max: DEPENDENCIES_MAX },
         read: |given, job| {
-            job.spec.dependencies = names(given.name, &given.texts()?, DEPENDENCIES_MAX)?.into();
+            job.spec.dependencies =
+                names(given.name, &given.texts(DEPENDENCIES_MAX)?, DEPENDENCIES_MAX)?.into();
             Ok(())
         },
         write: |job| listed(&job.dependencies),
@@ -183,7 +188,7 @@ pub static FIELDS: &[Field] = &[
         doc: "What the worker must be able to do.",
         form: Form::Names { max: LABELS_MAX },
         read: |given, job| {
-            let capabilities = label_set(given.name, &given.texts()?, LABELS_MAX)?;
+            let capabilities = label_set(given.name, &given.texts(LABELS_MAX)?, LABELS_MAX)?;
             job.requirements.capabilities = capabilities;
             Ok(())
         },
@@ -250,7 +255,7 @@ pub static FIELDS: &[Field] = &[
         doc: "To find it by.",
         form: Form::Names { max: LABELS_MAX },
         read: |given, job| {
-            job.spec.tags = names(given.name, &given.texts()?, LABELS_MAX)?.into();
+            job.spec.tags = names(given.name, &given.texts(LABELS_MAX)?, LABELS_MAX)?.into();
             Ok(())
         },
         write: |job| listed(&job.tags),

@@ -1,15 +1,16 @@
 //! A job with what became of it, as REST and the command line show it.
 
 use bellwether_core::model::JobSpec;
+use bytes::Bytes;
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
-use serde_json::{Value, json};
+use serde_json::json;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::code::{AttemptState, Cause, Code, JobState};
 use super::form::{Side, properties, wrap};
 use super::unit::{Moment, moment, text};
-use super::written::{Payload, WrittenJob, payload_to_json};
+use super::written::{Carried, Payload, WrittenJob};
 use super::{Decision, hex};
 use crate::job::taken_job_from_wire;
 use crate::v1;
@@ -56,8 +57,8 @@ struct Life {
     attempts: Vec<Attempt>,
     /// As JSON if it is that, as text if it is that, else in hexadecimal.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Value)]
-    result: Option<Value>,
+    #[schema(value_type = serde_json::Value)]
+    result: Option<Shown>,
     /// Blake3, in hexadecimal.
     #[serde(skip_serializing_if = "Option::is_none")]
     result_hash: Option<String>,
@@ -66,6 +67,15 @@ struct Life {
     explanation: Option<String>,
     /// Of its last event.
     position: u64,
+}
+
+#[derive(Debug)]
+struct Shown(Bytes);
+
+impl Serialize for Shown {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Carried::shown(&self.0).serialize(serializer)
+    }
 }
 
 #[derive(Debug, serde::Serialize, ToSchema)]
@@ -135,7 +145,7 @@ impl From<v1::Job> for Job {
             progress: progressed
                 .then_some(Progress { permille: job.progress_permille, note: job.progress_note }),
             attempts: job.attempts.into_iter().map(Attempt::from).collect(),
-            result: (!job.result.is_empty()).then(|| payload_to_json(&job.result)),
+            result: (!job.result.is_empty()).then_some(Shown(job.result)),
             result_hash: text(hex(&job.result_hash)),
             explanation: text(job.explanation),
             position: job.position,

@@ -5,6 +5,7 @@
 //! Spans are seconds, times are as 2027-01-31T08:00:00Z, and what is not known is left out. An unknown
 //! field is an error that names the nearest known one.
 
+mod bounded;
 pub mod cloud_event;
 pub mod code;
 pub mod config;
@@ -16,6 +17,7 @@ mod field;
 pub mod form;
 pub mod job;
 pub mod job_view;
+mod legible;
 mod nearest;
 pub mod predictions;
 pub mod run;
@@ -24,6 +26,7 @@ pub mod unit;
 pub mod worker;
 pub mod worker_message;
 pub mod written;
+mod yaml;
 
 pub use cloud_event::{CloudEvent, EventId, cloud_events};
 pub use code::Code;
@@ -33,15 +36,18 @@ pub use event::event_to_json;
 pub use explanation::Explanation;
 pub use job::Draft;
 pub use job_view::{Job, JobPage};
+pub use legible::NESTING_MAX;
 pub use nearest::nearest;
 pub use predictions::{Predictions, ShadowReport};
 pub use run::{
-    ReadError, SubmissionDraft, job_from_json, run_from_json, submission_from_json, submissions,
+    ReadError, SubmissionDraft, job_from_json, listed_from_json, run_from_json,
+    submission_from_json, submissions,
 };
 pub use status::Status;
 pub use worker::{Worker, Workers};
 pub use worker_message::{Said, SaidError, worker_message_from_json};
-pub use written::{job_spec_to_json, payload_to_json};
+pub use written::job_spec_to_json;
+pub use yaml::from_yaml;
 
 /// Bytes in hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {

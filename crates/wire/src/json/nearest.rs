@@ -2,6 +2,8 @@
 
 /// Further off than this is something else.
 const DISTANCE_MAX: usize = 4;
+/// Longer than this is nobody's slip: to compare two words costs the product of their lengths.
+const WORD_BYTES_MAX: usize = 64;
 
 /// The known word that is nearest to a mistyped one, with its distance: letters put in, left out,
 /// changed, or swapped with their neighbour.
@@ -9,6 +11,9 @@ pub fn nearest<'a>(
     word: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Option<(&'a str, usize)> {
+    if word.len() > WORD_BYTES_MAX {
+        return None;
+    }
     known
         .into_iter()
         .map(|candidate| (candidate, strsim::osa_distance(word, candidate)))
@@ -26,5 +31,6 @@ mod tests {
         assert_eq!(nearest("max_rerty", keys), Some(("max_retry", 1)));
         assert_eq!(nearest("datadir", keys), Some(("data_dir", 1)));
         assert_eq!(nearest("something_else", keys), None);
+        assert_eq!(nearest(&"max_retry".repeat(8), keys), None);
     }
 }

@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_core::model::limits::RUN_JOBS_MAX;
-use bellwether_core::model::{JobId, Name, RunId, Submission};
+use bellwether_core::model::{JobId, Name, RunId, Submission, excerpt};
 use serde_json::value::RawValue;
 
+use super::bounded::{Bounded, entries, items};
 use super::field::{Fields, Given, wrong};
 use super::job::Draft;
+use super::yaml::from_yaml;
 use crate::malformed::{Malformed, at_most, optional_name};
 
 const RUN_FIELDS: [&str; 2] = ["run", "jobs"];
@@ -74,8 +76,7 @@ fn documents(text: &str) -> Result<Vec<Box<RawValue>>, ReadError> {
             .collect::<Result<_, _>>()
             .map_err(ReadError::Json)?
     } else {
-        let value: serde_json::Value =
-            serde_saphyr::from_str(text).map_err(|error| ReadError::Yaml(error.to_string()))?;
+        let value = from_yaml(text).map_err(ReadError::Yaml)?;
         vec![serde_json::value::to_raw_value(&value).map_err(ReadError::Json)?]
     };
     let mut flat = Vec::new();
@@ -103,6 +104,11 @@ pub fn submission_from_json(
     Ok(SubmissionDraft { run: None, jobs: vec![Draft::of(fields)?] })
 }
 
+/// A list of jobs and runs, each still as it was written.
+pub fn listed_from_json(raw: &RawValue) -> Result<Vec<&RawValue>, Malformed> {
+    bounded("it", items(raw, RUN_JOBS_MAX), raw, "it must be a list of jobs and runs")
+}
+
 /// One job by itself.
 pub fn job_from_json(raw: &RawValue) -> Result<SubmissionDraft, Malformed> {
     Ok(SubmissionDraft { run: None, jobs: vec![Draft::from_json(raw)?] })
@@ -128,14 +134,12 @@ fn run_of(
     if jobs.is_empty() {
         return Err(Malformed::missing("jobs"));
     }
-    at_most("jobs", jobs.len(), RUN_JOBS_MAX)?;
     resolve_nodes(&run, &mut jobs)?;
     Ok(SubmissionDraft { run: Some(run), jobs })
 }
 
 fn listed(raw: &RawValue) -> Result<Vec<Draft>, Malformed> {
-    let jobs: Vec<&RawValue> = serde_json::from_str(raw.get())
-        .map_err(|_| wrong("jobs", raw, "it must be a list of jobs"))?;
+    let jobs = bounded("jobs", items(raw, RUN_JOBS_MAX), raw, "it must be a list of jobs")?;
     let jobs = jobs.into_iter().enumerate();
     jobs.map(|(index, job)| {
         Draft::from_json(job).map_err(|error| error.within(format_args!("jobs[{index}]")))
@@ -144,20 +148,34 @@ fn listed(raw: &RawValue) -> Result<Vec<Draft>, Malformed> {
 }
 
 fn by_node(raw: &RawValue) -> Result<Vec<Draft>, Malformed> {
-    let jobs: Fields<'_> = serde_json::from_str(raw.get())
-        .map_err(|_| wrong("jobs", raw, "it must be a list of jobs, or jobs by their node"))?;
-    let jobs = jobs.into_sorted().into_iter();
-    jobs.map(|(node, raw)| {
-        let read = || {
-            let mut job = Draft::from_json(raw)?;
-            if job.spec.node.is_none() {
-                job.spec.node = optional_name("node", &node)?;
-            }
-            Ok(job)
-        };
-        read().map_err(|error: Malformed| error.within(format_args!("jobs.{node}")))
-    })
-    .collect()
+    const WANTED: &str = "it must be a list of jobs, or jobs by their node";
+    let jobs = bounded("jobs", entries(raw, RUN_JOBS_MAX), raw, WANTED)?;
+    // Of several with the same name the last one.
+    let jobs: BTreeMap<_, _> = jobs.into_iter().collect();
+    jobs.into_iter()
+        .map(|(node, raw)| {
+            let read = || {
+                let mut job = Draft::from_json(raw)?;
+                if job.spec.node.is_none() {
+                    job.spec.node = optional_name("node", &node)?;
+                }
+                Ok(job)
+            };
+            read().map_err(|error: Malformed| error.within(format_args!("jobs.{}", excerpt(&node))))
+        })
+        .collect()
+}
+
+/// What was kept, if that is all there is.
+fn bounded<T>(
+    field: &str,
+    read: Option<Bounded<T>>,
+    raw: &RawValue,
+    wanted: &'static str,
+) -> Result<Vec<T>, Malformed> {
+    let Bounded { kept, count } = read.ok_or_else(|| wrong(field, raw, wanted))?;
+    at_most(field, count, RUN_JOBS_MAX)?;
+    Ok(kept)
 }
 
 /// Gives jobs that only have a node an id within the run, and dependencies that name a node the id

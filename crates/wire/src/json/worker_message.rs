@@ -3,6 +3,7 @@
 //! It becomes the same message that a worker sends over gRPC, so that there is one way to take it.
 
 use bellwether_core::model::FailureCause;
+use bellwether_core::model::limits::LABELS_MAX;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -110,9 +111,9 @@ fn register(fields: &mut Fields<'_>, message: &mut v1::WorkerMessage) -> Result<
         endpoint: text(fields, "endpoint")?,
         zone: text(fields, "zone")?,
         class: text(fields, "class")?,
-        roles: texts(fields, "roles")?,
-        capabilities: texts(fields, "capabilities")?,
-        models: texts(fields, "models")?,
+        roles: texts(fields, "roles", LABELS_MAX)?,
+        capabilities: texts(fields, "capabilities", LABELS_MAX)?,
+        models: texts(fields, "models", LABELS_MAX)?,
         loads_models: take(fields, "loads_models", "it must be true or false")?.unwrap_or(false),
         cpu: take(fields, "cpu", "it must be a whole number of millicores")?.unwrap_or_default(),
         memory: take(fields, "memory", "it must be a whole number of bytes")?.unwrap_or_default(),

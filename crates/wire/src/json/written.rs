@@ -1,12 +1,13 @@
 //! A job as JSON, written without a tree of values in between.
 
 use bellwether_core::model::{Escalation, JobSpec, Micros, Name, Timestamp, TraceParent};
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::ser::{Error as _, Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::hex;
 use super::job::FIELDS;
+use super::legible::{Legibility, breaks_lines, on_one_line};
 use super::unit::{Moment, span};
 
 /// The value of one field.
@@ -43,7 +44,7 @@ impl Serialize for Written<'_> {
                 }
                 map.end()
             }
-            Written::Payload(bytes) => Carried { bytes, one_line: true }.serialize(serializer),
+            Written::Payload(bytes) => Carried::shown(bytes).serialize(serializer),
         }
     }
 }
@@ -77,7 +78,7 @@ impl WrittenJob<'_> {
                     Payload::Shown => carry(map, field.name, bytes, usize::MAX)?,
                     Payload::InEvent { bytes_max } => carry(map, field.name, bytes, bytes_max)?,
                     Payload::AsGiven => {
-                        map.serialize_entry(field.name, &Carried { bytes, one_line: false })?;
+                        map.serialize_entry(field.name, &Carried { bytes, way: Way::AsGiven })?;
                     }
                 },
                 Some(value) => map.serialize_entry(field.name, &value)?,
@@ -98,7 +99,7 @@ impl Serialize for WrittenJob<'_> {
 /// The job as it was taken, with the names that it was written with.
 pub fn job_spec_to_json(spec: &JobSpec) -> Value {
     let job = WrittenJob { spec, payload: Payload::Shown };
-    serde_json::to_value(job).expect("it has a JSON form")
+    serde_json::to_value(job).expect("what is shown is legible")
 }
 
 /// A payload or a result, unless it is too long; then how long it was.
@@ -109,23 +110,33 @@ pub(super) fn carry<M: SerializeMap>(
     max: usize,
 ) -> Result<(), M::Error> {
     if bytes.len() <= max {
-        return map.serialize_entry(name, &Carried { bytes, one_line: true });
+        return map.serialize_entry(name, &Carried::shown(bytes));
     }
     map.serialize_entry(name, &())?;
     map.serialize_entry(&format!("{name}_left_out_bytes"), &bytes.len())
 }
 
-/// As JSON if it is that, as text if it is that, else in hexadecimal.
-pub fn payload_to_json(bytes: &[u8]) -> Value {
-    serde_json::to_value(Carried { bytes, one_line: true }).expect("it has a JSON form")
+/// A payload or a result. JSON that everybody can read is written as such, all other text as text, and
+/// what is no text in hexadecimal.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Carried<'a> {
+    bytes: &'a [u8],
+    way: Way,
 }
 
-/// A payload or a result.
-#[derive(Debug, Clone, Copy)]
-struct Carried<'a> {
-    bytes: &'a [u8],
-    /// JSON that was written on several lines is written anew, on one.
-    one_line: bool,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// JSON that was written on several lines is written on one.
+    OneLine,
+    /// As it was written, even if not everybody could read it.
+    AsGiven,
+}
+
+impl<'a> Carried<'a> {
+    /// For those who look on.
+    pub(super) fn shown(bytes: &'a [u8]) -> Carried<'a> {
+        Carried { bytes, way: Way::OneLine }
+    }
 }
 
 impl Serialize for Carried<'_> {
@@ -134,14 +145,19 @@ impl Serialize for Carried<'_> {
         if bytes.is_empty() {
             return serializer.serialize_unit();
         }
-        let breaks = || bytes.iter().any(|byte| matches!(byte, b'\n' | b'\r'));
-        if (!self.one_line || !breaks())
-            && let Ok(raw) = serde_json::from_slice::<&RawValue>(bytes)
-        {
-            return raw.serialize(serializer);
-        }
-        if let Ok(value) = serde_json::from_slice::<Value>(bytes) {
-            return value.serialize(serializer);
+        if let Ok(raw) = serde_json::from_slice::<&RawValue>(bytes) {
+            let legibility = Legibility::of(raw.get());
+            match self.way {
+                Way::AsGiven if legibility.is_shallow() => return raw.serialize(serializer),
+                Way::OneLine if legibility.is_for_everybody() => {
+                    if !breaks_lines(raw.get()) {
+                        return raw.serialize(serializer);
+                    }
+                    let line = RawValue::from_string(on_one_line(raw.get()));
+                    return line.map_err(S::Error::custom)?.serialize(serializer);
+                }
+                Way::AsGiven | Way::OneLine => {}
+            }
         }
         match std::str::from_utf8(bytes) {
             Ok(text) => serializer.serialize_str(text),

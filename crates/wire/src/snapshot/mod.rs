@@ -6,12 +6,14 @@ mod statistics;
 mod worker;
 
 use bellwether_core::model::table::{Key, Table};
-use bellwether_core::model::{JobNo, Micros, Name, RunNo, Seq, Timestamp, Token, WorkerNo};
+use bellwether_core::model::{
+    Attempt, HeldAttempt, JobNo, Micros, Name, RunNo, Seq, Timestamp, Token, WorkerNo,
+};
 use bellwether_core::place::breaker::Breaker;
 use bellwether_core::place::hedge::AckTimes;
 use bellwether_core::place::predictor::StatisticsFacts;
 use bellwether_core::place::shadow::ShadowTotals;
-use bellwether_core::state::{Run, Totals};
+use bellwether_core::state::{JobState, Run, Totals};
 use bellwether_core::{Engine, State};
 
 pub use self::statistics::{cell_to_wire, machine_to_wire, type_to_wire};
@@ -159,11 +161,41 @@ impl Restoring {
         Ok(())
     }
 
-    /// The engine with this state.
-    pub fn finish(mut self) -> Engine {
+    /// The engine with this state, unless its facts contradict each other.
+    pub fn finish(mut self) -> Result<Engine, Malformed> {
+        check(&self.state)?;
         self.state.statistics = self.statistics.into_statistics(&self.state.config);
-        Engine::restore(self.state)
+        Ok(Engine::restore(self.state))
     }
+}
+
+/// Whatever is named is there: jobs and workers name each other, and so do jobs and their runs.
+fn check(state: &State) -> Result<(), Malformed> {
+    let wanted = "it must be one that is there";
+    let missing = |field, number: u64| Err(Malformed::not_allowed(field, number, wanted));
+    for (no, worker) in state.workers.iter() {
+        for held in &worker.held {
+            let is_it = |attempt: &Attempt| attempt.token == held.token && attempt.worker == no;
+            let job = state.jobs.get(held.job).map(|job| &job.state);
+            if !matches!(job, Some(JobState::Active(attempts)) if attempts.iter().any(is_it)) {
+                return missing("workers.held.job", held.job.0);
+            }
+        }
+    }
+    for (no, job) in state.jobs.iter() {
+        if let Some(run) = job.run.filter(|run| state.runs.get(*run).is_none()) {
+            return missing("jobs.run", run.0);
+        }
+        let JobState::Active(attempts) = &job.state else { continue };
+        for attempt in attempts {
+            let held = HeldAttempt { job: no, token: attempt.token };
+            let worker = state.workers.get(attempt.worker);
+            if !worker.is_some_and(|worker| worker.held.contains(&held)) {
+                return missing("jobs.active.worker", attempt.worker.0.into());
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A number that was never given would make the table as large as it is high.

@@ -1,0 +1,33 @@
+//! YAML as the JSON that it stands for.
+
+use serde_json::Value;
+
+/// What names that stand for other parts of the text may add up to: ten short lines of them can stand
+/// for more than fits into memory.
+const REPEATED_MAX: usize = 20_000;
+
+/// Null if there is nothing in it. The error says what is wrong where.
+pub fn from_yaml(text: &str) -> Result<Value, String> {
+    let options = serde_saphyr::options! {
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: REPEATED_MAX },
+    };
+    let read: Result<Option<Value>, _> = serde_saphyr::from_str_with_options(text, options);
+    read.map(Option::unwrap_or_default).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_for_too_much_is_refused() {
+        let mut text = "a0: &a0 [x, x, x, x, x, x, x, x]\n".to_owned();
+        for level in 1..9 {
+            let before = format!("*a{}", level - 1);
+            text += &format!("a{level}: &a{level} [{}]\n", [before.as_str(); 8].join(", "));
+        }
+        assert!(from_yaml(&text).is_err());
+        assert_eq!(from_yaml("a: &a [1]\nb: *a").unwrap(), serde_json::json!({"a": [1], "b": [1]}));
+        assert_eq!(from_yaml("# nothing").unwrap(), Value::Null);
+    }
+}
