@@ -13,6 +13,7 @@ use serde_json::json;
 use crate::archive::{self, Backend};
 use crate::exit::Verdict;
 use crate::output;
+use crate::serve::keep_to_ourselves;
 
 /// Make a data directory with the state of a snapshot, or of an earlier position of a journal.
 ///
@@ -39,6 +40,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
+    keep_to_ourselves();
     let (backend, snapshot) = match (&arguments.snapshot, &arguments.data_dir) {
         (Some(file), _) => (Backend::usual(), from_file(file)?),
         (None, Some(dir)) => from_journal(dir, arguments.to.map(Seq))?,

@@ -3,8 +3,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use bellwether_server::edges::contain;
 use bellwether_server::{Server, ServerConfig};
 use clap::Args;
+use rustix::fs::Mode;
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -40,6 +42,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
+    keep_to_ourselves();
     end_with_the_first_panic();
     let config = configuration(&arguments)?;
     logging::start(&config.log)?;
@@ -48,13 +51,20 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     runtime.block_on(serve(&arguments, config))
 }
 
+/// What the scheduler knows is nobody else's: every file that is made from here on.
+pub(crate) fn keep_to_ourselves() {
+    rustix::process::umask(Mode::RWXG | Mode::RWXO);
+}
+
 /// A thread that is gone would leave a scheduler that takes jobs and does nothing: whoever watches
-/// the process can start it anew, and the journal has everything.
+/// the process can start it anew, and the journal has everything. Only a request may end alone.
 fn end_with_the_first_panic() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         usual(panic);
-        std::process::abort();
+        if !contain::is_contained() {
+            std::process::abort();
+        }
     }));
 }
 

@@ -1,7 +1,7 @@
 //! A server from start to shutdown.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -25,7 +25,9 @@ use crate::edges::explain::Refusals;
 use crate::edges::grpc::{SchedulerService, WorkerLinkService};
 use crate::edges::http::{self, HttpState};
 use crate::edges::queues::{Queues, QueuesError};
+use crate::edges::rest::Guard;
 use crate::edges::security::authorize::Door;
+use crate::edges::security::hosts::Hosts;
 use crate::edges::security::tls::{TlsError, acceptor};
 use crate::edges::security::tokens::{Tokens, TokensError};
 use crate::edges::security::{Exposed, check_exposure};
@@ -36,6 +38,7 @@ use crate::event_loop::space::SpaceProbe;
 use crate::event_loop::{Handle, Loop, Parts, RecoverError, SettingsError, SettingsFile, recover};
 use crate::identity::{Identity, IdentityError};
 use crate::priority::Aside;
+use crate::private::make_folder;
 use crate::projections::history::History;
 use crate::projections::registry::{self, RegistryError};
 use crate::projections::telemetry;
@@ -91,6 +94,8 @@ pub enum StartError {
     Webhooks(#[from] WebhooksError),
     #[error("failed to listen on {address}: {source}")]
     Bind { address: SocketAddr, source: std::io::Error },
+    #[error("failed to make the folder {}: {source}", path.display())]
+    DataDir { path: PathBuf, source: std::io::Error },
     #[error("failed to start a thread: {0}")]
     Thread(std::io::Error),
     #[error("the schema for reflection is damaged: {0}")]
@@ -123,7 +128,6 @@ impl Server {
         let (grpc_tls, http_tls) = (tls("h2")?, tls("http/1.1")?);
         let (grpc_listener, grpc_address) = bind(config.grpc, None).await?;
         let (http_listener, http_address) = bind(config.http, Some(HTTP_BUFFER_BYTES)).await?;
-        let connections_max = config.limits.connections_max;
 
         let background = Aside::onlookers().map_err(StartError::Thread)?;
         let started = tokio::task::spawn_blocking({
@@ -162,15 +166,16 @@ impl Server {
             .add_service(reflection);
 
         let (stop_serving, stopped) = oneshot::channel::<()>();
-        let incoming = listener::connections(grpc_listener, grpc_tls, connections_max);
+        let incoming = listener::connections(grpc_listener, grpc_tls, config.limits);
         let incoming = ReceiverStream::new(incoming);
         let grpc = tokio::spawn(router.serve_with_incoming_shutdown(incoming, async {
             // Sent or dropped: both mean that it is over.
             drop(stopped.await);
         }));
         let rest = rest::router(desk, identity, config.limits);
-        let router = http::router(HttpState { handle: handle.clone(), metrics, door }, rest);
-        let incoming = listener::connections(http_listener, http_tls, connections_max);
+        let guard = Guard { door, hosts: Hosts::new(&config) };
+        let router = http::router(HttpState { handle: handle.clone(), metrics, guard }, rest);
+        let incoming = listener::connections(http_listener, http_tls, config.limits);
         let (stop_http, http_stopped) = watch::channel(false);
         let http = tokio::spawn(http::serve(incoming, router, http_stopped));
         let _background = background;
@@ -291,6 +296,10 @@ fn start_loop(
     config: &ServerConfig,
     background: tokio::runtime::Handle,
 ) -> Result<(Desk, Arc<Metrics>), StartError> {
+    make_folder(&config.data_dir).map_err(|source| {
+        let path = config.data_dir.clone();
+        StartError::DataDir { path, source }
+    })?;
     let journal = open_journal(config.journal, &config.data_dir)?;
     let history = History::new(journal.reader()?);
     let (registry, feed) =

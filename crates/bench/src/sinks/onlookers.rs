@@ -96,7 +96,7 @@ async fn follow(grpc: String, events: Arc<AtomicU64>) {
 async fn stuck(http: String) {
     let Ok(mut stream) = TcpStream::connect(&http).await else { return };
     let request =
-        "GET /scheduler/events HTTP/1.1\r\nhost: bench\r\naccept: text/event-stream\r\n\r\n";
+        "GET /scheduler/events HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n";
     if stream.write_all(request.as_bytes()).await.is_ok() {
         // Until it is let go, or the measurement ends.
         std::future::pending::<()>().await;
@@ -105,7 +105,7 @@ async fn stuck(http: String) {
 
 async fn get(http: &str, path: &str) -> anyhow::Result<String> {
     let mut stream = TcpStream::connect(http).await?;
-    stream.write_all(format!("GET {path} HTTP/1.0\r\nhost: bench\r\n\r\n").as_bytes()).await?;
+    stream.write_all(format!("GET {path} HTTP/1.0\r\nhost: localhost\r\n\r\n").as_bytes()).await?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await?;
     let (head, body) = answer.split_once("\r\n\r\n").context("an answer without a head")?;

@@ -7,7 +7,7 @@ use bellwether_sdk::{Client, ClientError, NewJob, Outcome, Security, Worker, Wor
 use bellwether_server::edges::security::tokens::{Role, issue};
 use tokio::process::Command;
 
-use crate::site::{BACKOFF, Scheduler, Site};
+use crate::site::{BACKOFF, Scheduler, Site, Start};
 
 struct Guarded {
     site: Site,
@@ -37,7 +37,7 @@ impl Guarded {
         ];
         for (setting, name, text) in files {
             let path = site.folder().join(name);
-            std::fs::write(&path, text)?;
+            bellwether_testbed::write_secret(&path, text)?;
             site.set(setting, &path.display().to_string());
         }
         let scheduler = site.start().await?;
@@ -148,4 +148,58 @@ async fn off_loopback_it_does_not_start_without_tls_and_tokens() -> Result<()> {
     ensure!(output.status.code() == Some(3), "{stderr}");
     ensure!(stderr.contains("tls") && stderr.contains("tokens"), "{stderr}");
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_scheduler_keeps_is_nobody_elses() -> Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = |path: &std::path::Path| anyhow::Ok(path.metadata()?.permissions().mode() & 0o777);
+    for journal in ["sqlite", "file"] {
+        let site = Site::new(&[("journal", journal)])?;
+        // One that an earlier version has made.
+        std::fs::create_dir(&site.data_dir)?;
+        std::fs::set_permissions(&site.data_dir, std::fs::Permissions::from_mode(0o755))?;
+        let scheduler = site.start().await?;
+        site.client()?.submit(NewJob::new("idle")).await?;
+        scheduler.stop().await?;
+        let mut folders = vec![site.data_dir.clone()];
+        let mut files = 0;
+        while let Some(folder) = folders.pop() {
+            ensure!(mode(&folder)? == 0o700, "{}", folder.display());
+            for entry in std::fs::read_dir(&folder)? {
+                let path = entry?.path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    ensure!(mode(&path)? == 0o600, "{} {:o}", path.display(), mode(&path)?);
+                    files += 1;
+                }
+            }
+        }
+        ensure!(files > 3, "{files}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_that_others_can_read_is_refused() -> Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let guarded = Guarded::start().await?;
+    let Guarded { site, scheduler, .. } = guarded;
+    scheduler.stop().await?;
+    for (file, loose, strict, advice) in
+        [("key.pem", 0o644, 0o600, "chmod 600"), ("tokens", 0o666, 0o644, "chmod go-w")]
+    {
+        let path = site.folder().join(file);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(loose))?;
+        match site.launch(&[]).await? {
+            Start::Ended { status, stderr } => {
+                ensure!(status.code() == Some(3), "{status}");
+                ensure!(stderr.contains(file) && stderr.contains(advice), "{stderr}");
+            }
+            Start::Serving(_) => anyhow::bail!("{file} with mode {loose:o} was taken"),
+        }
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(strict))?;
+    }
+    site.start().await?.stop().await
 }

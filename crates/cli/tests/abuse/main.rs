@@ -2,10 +2,13 @@
 //! errors, bounded memory, nothing lost, and everybody else is served. See docs/guarantees.md.
 
 mod access;
+mod browser;
 mod crowd;
 mod flood;
 mod garbage;
+mod hostile;
 mod memory;
+mod plain_http;
 mod raw;
 #[path = "../crash/site.rs"]
 #[expect(dead_code, reason = "the tests of crashes use the rest")]

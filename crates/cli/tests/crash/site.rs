@@ -33,6 +33,7 @@ pub(crate) struct Site {
     folder: tempfile::TempDir,
     pub(crate) data_dir: PathBuf,
     grpc: SocketAddr,
+    pub(crate) http: SocketAddr,
     settings: Vec<(String, String)>,
 }
 
@@ -42,11 +43,12 @@ impl Site {
         let folder = memory_folder()?;
         let data_dir = folder.path().join("data");
         let number = SITES.fetch_add(1, Ordering::Relaxed);
-        // An address for each process, a port for each site: all of 127.0.0.0/8 is loopback.
+        // An address for each process, two ports for each site: all of 127.0.0.0/8 is loopback.
         let [_, high, middle, low] = std::process::id().to_be_bytes();
         let ip = Ipv4Addr::new(127, 1 + high % 120, middle, low);
-        let grpc = SocketAddr::from((ip, FIRST_PORT + number % 20_000));
-        let mut site = Site { folder, data_dir, grpc, settings: Vec::new() };
+        let port = FIRST_PORT + 2 * (number % 10_000);
+        let (grpc, http) = ((ip, port).into(), (ip, port + 1).into());
+        let mut site = Site { folder, data_dir, grpc, http, settings: Vec::new() };
         for (key, value) in settings {
             site.set(key, value);
         }
@@ -95,7 +97,7 @@ impl Site {
         let mut child = Command::new(&words[0])
             .args(&words[1..])
             .args(["serve", "--json", "--grpc", &self.grpc.to_string()])
-            .args(["--http", &format!("{}:0", self.grpc.ip()), "--data-dir"])
+            .args(["--http", &self.http.to_string(), "--data-dir"])
             .arg(&self.data_dir)
             .envs(self.settings.iter().map(|(key, value)| (key, value)))
             .stdin(Stdio::null())

@@ -21,8 +21,8 @@ fn write_certificate(folder: &Path) {
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()])
         .expect("an address can be certified");
     std::fs::write(folder.join("certificate.pem"), made.cert.pem()).expect("it is writable");
-    std::fs::write(folder.join("key.pem"), made.signing_key.serialize_pem())
-        .expect("it is writable");
+    let key = made.signing_key.serialize_pem();
+    bellwether_testbed::write_secret(folder.join("key.pem"), key).expect("it is writable");
 }
 
 #[test]

@@ -24,6 +24,8 @@ pub struct ServerConfig {
     pub journal: JournalKind,
     pub grpc: SocketAddr,
     pub http: SocketAddr,
+    /// Names under which HTTP is served, besides those of loopback.
+    pub allowed_hosts: Vec<String>,
     pub tls: Option<TlsFiles>,
     /// Roles and hashes of tokens; without it everybody may do everything.
     pub tokens: Option<PathBuf>,
@@ -112,6 +114,8 @@ pub struct Limits {
     pub call_timeout: Duration,
     /// Longest time that whoever follows events may take to take in the next ones.
     pub follow_timeout: Duration,
+    /// Longest time until something that a connection asks is admitted.
+    pub admitted_within: Duration,
 }
 
 /// A queue that jobs come from, and what workers on it and listeners to it are told by.
@@ -145,6 +149,7 @@ impl Default for ServerConfig {
             journal: JournalKind::Sqlite,
             grpc: SocketAddr::from((Ipv4Addr::LOCALHOST, 7070)),
             http: SocketAddr::from((Ipv4Addr::LOCALHOST, 7071)),
+            allowed_hosts: Vec::new(),
             tls: None,
             tokens: None,
             limits: Limits::default(),
@@ -191,6 +196,7 @@ impl Default for Limits {
             streams_max: 1_024,
             call_timeout: Duration::from_secs(60),
             follow_timeout: Duration::from_secs(30),
+            admitted_within: Duration::from_secs(30),
         }
     }
 }

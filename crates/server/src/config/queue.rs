@@ -1,5 +1,6 @@
 //! Queues in front of the scheduler: `queue` is one, `queues` are several by name.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use bellwether_brokers::{
 
 use super::value::{Parsed, number, span, switch};
 use super::{LoadError, Published, Queue};
+use crate::private::read_secret;
 
 /// What every key of a queue begins with, wherever the queue was written.
 pub(super) const PREFIX: &str = "queue.";
@@ -22,6 +24,7 @@ pub(super) struct QueueDraft {
     backend: Option<Kind>,
     host: Option<String>,
     port: Option<u16>,
+    exposed: Option<bool>,
     db: Option<i64>,
     path: Option<PathBuf>,
     virtual_host: Option<String>,
@@ -80,6 +83,7 @@ settings! {
     "queue.backend", backend, ALL, kind;
     "queue.host", host, &[Kind::Redis, Kind::RabbitMq, Kind::Nats, Kind::ZeroMq], text;
     "queue.port", port, &[Kind::Redis, Kind::RabbitMq, Kind::Nats, Kind::ZeroMq], number;
+    "queue.exposed", exposed, &[Kind::ZeroMq], switch;
     "queue.db", db, &[Kind::Redis], number;
     "queue.path", path, &[Kind::Sqlite], path;
     "queue.virtual_host", virtual_host, &[Kind::RabbitMq], text;
@@ -163,7 +167,17 @@ impl QueueDraft {
                 queues: self.queue_type.unwrap_or(QueueKind::Quorum),
             }),
             Kind::Nats => Backend::Nats(NatsSettings { address: address(4222), credentials, tls }),
-            Kind::ZeroMq => Backend::ZeroMq(ZeroMqSettings { address: address(7080) }),
+            Kind::ZeroMq => {
+                let address = address(7080);
+                if !is_loopback(&address.host) && self.exposed != Some(true) {
+                    return Err(format!(
+                        "it listens on {}, where whoever reaches it may submit jobs and speak for \
+                         workers; let it listen on 127.0.0.1, or set exposed to true",
+                        address.host
+                    ));
+                }
+                Backend::ZeroMq(ZeroMqSettings { address })
+            }
             Kind::Sqlite => {
                 let path = self.path.clone().ok_or("path is missing; give the SQLite file")?;
                 Backend::Sqlite(SqliteSettings { path })
@@ -192,9 +206,7 @@ impl QueueDraft {
                 Some(password.clone())
             }
             (None, Some(file)) => {
-                let read = std::fs::read_to_string(file).map_err(|error| {
-                    format!("password_file {} can't be read: {error}", file.display())
-                })?;
+                let read = read_secret(file).map_err(|error| format!("password_file: {error}"))?;
                 Some(read.trim_end_matches(['\r', '\n']).to_owned())
             }
             (None, None) => None,
@@ -207,6 +219,10 @@ impl QueueDraft {
             }
         }
     }
+}
+
+fn is_loopback(host: &str) -> bool {
+    host == "localhost" || host.parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
 impl Kind {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::LoadError;
+use crate::private::read_secret;
 
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
@@ -37,10 +38,9 @@ impl Keeper {
             Keeper::Variable(name) => {
                 (format!("the variable {name}"), std::env::var(name).map_err(|e| e.to_string()))
             }
-            Keeper::File(path) => (
-                path.display().to_string(),
-                std::fs::read_to_string(path).map_err(|error| error.to_string()),
-            ),
+            Keeper::File(path) => {
+                (path.display().to_string(), read_secret(path).map_err(|error| error.to_string()))
+            }
         };
         match found {
             Ok(secret) => Ok(Secret::new(secret.trim_end_matches(['\r', '\n']))),

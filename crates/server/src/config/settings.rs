@@ -171,6 +171,7 @@ settings! {
     "journal": |d, v| { d.config.journal = journal(v)?; Ok(()) };
     "grpc": |d, v| { d.config.grpc = address(v)?; Ok(()) };
     "http": |d, v| { d.config.http = address(v)?; Ok(()) };
+    "allowed_hosts": |d, v| { d.config.allowed_hosts = hosts(v)?; Ok(()) };
     "tls.certificate": |d, v| { d.certificate = Some(PathBuf::from(v)); Ok(()) };
     "tls.key": |d, v| { d.key = Some(PathBuf::from(v)); Ok(()) };
     "tokens": |d, v| { d.config.tokens = Some(PathBuf::from(v)); Ok(()) };
@@ -179,6 +180,7 @@ settings! {
     "streams_max": |d, v| { d.config.limits.streams_max = number(v)?; Ok(()) };
     "call_timeout": |d, v| { d.config.limits.call_timeout = duration(v)?; Ok(()) };
     "follow_timeout": |d, v| { d.config.limits.follow_timeout = duration(v)?; Ok(()) };
+    "admitted_within": |d, v| { d.config.limits.admitted_within = duration(v)?; Ok(()) };
     "snapshot_every": |d, v| { d.config.snapshot_every = number(v)?; Ok(()) };
     "history_jobs_max": |d, v| { d.config.history.jobs_max = number(v)?; Ok(()) };
     "history_keep_for": |d, v| { d.config.history.keep_for = duration(v)?; Ok(()) };
@@ -257,6 +259,19 @@ fn journal(text: &str) -> Parsed<JournalKind> {
 
 fn address(text: &str) -> Parsed<std::net::SocketAddr> {
     text.parse().map_err(|_| "an address with a port, as 127.0.0.1:7070")
+}
+
+fn hosts(text: &str) -> Parsed<Vec<String>> {
+    const WANTED: &str = "names without ports, as scheduler.example.com, with commas between them";
+    let named = |host: &str| {
+        let plain = !host.is_empty() && !host.contains(['/', ' ', '*']);
+        let port = host.contains(':') && host.parse::<std::net::Ipv6Addr>().is_err();
+        if plain && !port { Ok(host.to_owned()) } else { Err(WANTED) }
+    };
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    text.split(',').map(|host| named(host.trim())).collect()
 }
 
 fn log_format(text: &str) -> Parsed<LogFormat> {

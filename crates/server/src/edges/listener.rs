@@ -2,21 +2,26 @@
 //!
 //! A new connection costs next to nothing until it has sent its first byte, and one that sends none
 //! is closed: thousands of idle ones harm nobody. Only then does it take one of the places that are
-//! served.
+//! served, and it loses it if nothing that it asks is admitted in time.
 
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::mpsc;
+use tokio::time::Sleep;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
-use tonic::transport::server::{Connected, TcpConnectInfo};
+use tonic::transport::server::Connected;
+
+use super::places::{Place, Places};
+use crate::config::Limits;
 
 /// Connections that may be waiting to send their first byte.
 const SILENT_MAX: usize = 20_000;
@@ -32,14 +37,15 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 pub(crate) fn connections(
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
-    connections_max: usize,
+    limits: Limits,
 ) -> mpsc::Receiver<io::Result<Connection>> {
     let (ready, connections) = mpsc::channel(READY_MAX);
     let entrance = Entrance {
         tls,
         ready,
-        silent: Arc::new(Semaphore::new(SILENT_MAX)),
-        served: Arc::new(Semaphore::new(connections_max)),
+        silent: Places::new(SILENT_MAX),
+        served: Places::new(limits.connections_max),
+        admitted_within: limits.admitted_within,
     };
     tokio::spawn(accept(listener, entrance));
     connections
@@ -52,9 +58,9 @@ async fn accept(listener: TcpListener, entrance: Entrance) {
             () = entrance.ready.closed() => return,
         };
         match accepted {
-            Ok((stream, peer)) => match entrance.silent.clone().try_acquire_owned() {
-                Ok(place) => drop(tokio::spawn(entrance.clone().admit(stream, peer, place))),
-                Err(_) => tracing::debug!(%peer, "too many silent connections; refused"),
+            Ok((stream, peer)) => match entrance.silent.take(peer.ip()) {
+                Some(place) => drop(tokio::spawn(entrance.clone().admit(stream, peer, place))),
+                None => tracing::debug!(%peer, "too many silent connections; refused"),
             },
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
@@ -68,20 +74,21 @@ async fn accept(listener: TcpListener, entrance: Entrance) {
 struct Entrance {
     tls: Option<TlsAcceptor>,
     ready: mpsc::Sender<io::Result<Connection>>,
-    silent: Arc<Semaphore>,
-    served: Arc<Semaphore>,
+    silent: Places,
+    served: Places,
+    admitted_within: Duration,
 }
 
 impl Entrance {
-    async fn admit(self, stream: TcpStream, peer: SocketAddr, place: OwnedSemaphorePermit) {
+    async fn admit(self, stream: TcpStream, peer: SocketAddr, place: Place) {
         let spoke = tokio::time::timeout(SILENT_FOR, stream.peek(&mut [0])).await;
         if !matches!(spoke, Ok(Ok(1))) {
             tracing::debug!(%peer, "a connection that said nothing is closed");
             return;
         }
         drop(place);
-        let Ok(served) = self.served.clone().try_acquire_owned() else {
-            tracing::warn!(%peer, "too many connections (connections_max); refused");
+        let Some(served) = self.served.take(peer.ip()) else {
+            tracing::warn!(%peer, "too many connections (half of connections_max); refused");
             return;
         };
         if let Err(error) = stream.set_nodelay(true) {
@@ -95,7 +102,9 @@ impl Entrance {
                 Err(_) => return tracing::debug!(%peer, "the handshake took too long"),
             },
         };
-        let connection = Connection { stream, peer, _served: served };
+        let caller = Caller { peer, admitted: Arc::default() };
+        let deadline = Some(Box::pin(tokio::time::sleep(self.admitted_within)));
+        let connection = Connection { stream, caller, deadline, _served: served };
         if self.ready.send(Ok(connection)).await.is_err() {
             tracing::debug!(%peer, "came while the server was shutting down");
         }
@@ -106,8 +115,38 @@ impl Entrance {
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: Stream,
+    caller: Caller,
+    /// Until something that it asks is admitted.
+    deadline: Option<Pin<Box<Sleep>>>,
+    _served: Place,
+}
+
+/// Whose connection it is, for those who serve it.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
     peer: SocketAddr,
-    _served: OwnedSemaphorePermit,
+    admitted: Arc<AtomicBool>,
+}
+
+impl Caller {
+    /// The connection may stay.
+    pub(crate) fn admit(&self) {
+        self.admitted.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Connection {
+    /// An error once it has taken too long to show that it may be here.
+    fn poll_deadline(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        let Some(deadline) = &mut self.deadline else { return Ok(()) };
+        if self.caller.admitted.load(Ordering::Relaxed) {
+            self.deadline = None;
+        } else if deadline.as_mut().poll(context).is_ready() {
+            tracing::debug!(peer = %self.caller.peer, "a connection is closed: nothing was admitted");
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        Ok(())
+    }
 }
 
 #[derive(Debug)]
@@ -117,10 +156,10 @@ enum Stream {
 }
 
 impl Connected for Connection {
-    type ConnectInfo = TcpConnectInfo;
+    type ConnectInfo = Caller;
 
-    fn connect_info(&self) -> TcpConnectInfo {
-        TcpConnectInfo { local_addr: None, remote_addr: Some(self.peer) }
+    fn connect_info(&self) -> Caller {
+        self.caller.clone()
     }
 }
 
@@ -130,6 +169,7 @@ impl AsyncRead for Connection {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        self.poll_deadline(context)?;
         match &mut self.stream {
             Stream::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
             Stream::Tls(stream) => Pin::new(stream).poll_read(context, buffer),

@@ -203,8 +203,9 @@ async fn the_header_of_a_rest_call_stands_for_jobs_without_a_trace_of_their_own(
     let body = r#"{ "id": "a", "type": "t" }"#;
     let length = body.len();
     let head = format!("content-type: application/json\r\ncontent-length: {length}");
-    let head =
-        format!("POST /scheduler/jobs HTTP/1.1\r\nhost: x\r\ntraceparent: {GIVEN}\r\n{head}");
+    let head = format!(
+        "POST /scheduler/jobs HTTP/1.1\r\nhost: localhost\r\ntraceparent: {GIVEN}\r\n{head}"
+    );
     let mut stream = TcpStream::connect(fixture.server.http_address()).await?;
     stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).await?;
     assert_eq!(TraceParent::from_bytes(&worker.offer().await?.trace_parent)?.to_string(), GIVEN);

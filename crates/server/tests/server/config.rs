@@ -138,6 +138,8 @@ fn a_queue_that_can_not_be_is_refused_with_the_way_out() {
         refused("queue: {port: 1}"),
         "queue default: it has no backend; set it to redis, rabbitmq, nats, zeromq or sqlite"
     );
+    let listens = refused("queue: {backend: zeromq, host: 0.0.0.0}");
+    assert!(listens.contains("set exposed to true"), "{listens}");
     assert_eq!(
         refused("queue: {backend: redis, user: u}"),
         "queue default: the user u has no password; give password_env or password_file"

@@ -1,14 +1,16 @@
 //! Health, readiness and metrics; connections that say nothing.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 use crate::fixture::{DEADLINE, Fixture, job};
 
 async fn get(fixture: &Fixture, path: &str) -> Result<String> {
     let mut stream = TcpStream::connect(fixture.server.http_address()).await?;
-    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;
     let mut answer = String::new();
     tokio::time::timeout(DEADLINE, stream.read_to_string(&mut answer)).await??;
@@ -38,4 +40,58 @@ async fn idle_connections_keep_nobody_out() -> Result<()> {
     let mut worker = fixture.worker("w", 1).await?;
     assert_eq!(worker.offer().await?.job_id(), "a");
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_asks_nothing_that_is_admitted_is_let_go() -> Result<()> {
+    let within = Duration::from_millis(50);
+    let fixture = Fixture::with(|config| config.limits.admitted_within = within).await?;
+    let mut idle = TcpStream::connect(fixture.server.grpc_address()).await?;
+    idle.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await?;
+    let mut said = Vec::new();
+    // Closed or reset: both are an end.
+    drop(tokio::time::timeout(DEADLINE, idle.read_to_end(&mut said)).await?);
+    // A worker that was admitted stays, however long it has nothing to say.
+    let mut worker = fixture.worker("w", 1).await?;
+    let mut again = TcpStream::connect(fixture.server.grpc_address()).await?;
+    again.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await?;
+    drop(tokio::time::timeout(DEADLINE, again.read_to_end(&mut said)).await?);
+    let mut fixture = fixture;
+    fixture.submit(vec![job("a")]).await?;
+    assert_eq!(worker.offer().await?.job_id(), "a");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_peer_can_not_keep_the_others_out() -> Result<()> {
+    let fixture = Fixture::with(|config| config.limits.connections_max = 4).await?;
+    let address = fixture.server.http_address();
+    let health = async |from: &str| {
+        let socket = TcpSocket::new_v4()?;
+        socket.bind(format!("{from}:0").parse()?)?;
+        let mut stream = socket.connect(address).await?;
+        stream.write_all(b"GET /healthz HTTP/1.0\r\nhost: localhost\r\n\r\n").await?;
+        let mut answer = Vec::new();
+        // One that is refused is closed or reset.
+        drop(tokio::time::timeout(DEADLINE, stream.read_to_end(&mut answer)).await?);
+        anyhow::Ok(answer.starts_with(b"HTTP/1.0 200"))
+    };
+    let mut held = Vec::new();
+    for _ in 0..2 {
+        let mut stream = TcpStream::connect(address).await?;
+        stream.write_all(b"GET /healthz HTTP/1.1\r\n").await?;
+        held.push(stream);
+    }
+    let refused = async {
+        while health("127.0.0.1").await? {}
+        anyhow::Ok(())
+    };
+    tokio::time::timeout(DEADLINE, refused).await??;
+    assert!(health("127.0.0.2").await?, "the other half is for others");
+    drop(held);
+    let served = async {
+        while !health("127.0.0.1").await? {}
+        anyhow::Ok(())
+    };
+    tokio::time::timeout(DEADLINE, served).await?
 }

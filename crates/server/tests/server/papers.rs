@@ -20,7 +20,7 @@ pub(crate) fn papers() -> Result<Papers> {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()])?;
     let (certificate, key) = (folder.path().join("cert.pem"), folder.path().join("key.pem"));
     std::fs::write(&certificate, made.cert.pem())?;
-    std::fs::write(&key, made.signing_key.serialize_pem())?;
+    bellwether_testbed::write_secret(&key, made.signing_key.serialize_pem())?;
     let mut tokens = Vec::new();
     let mut lines = String::new();
     for role in Role::ALL {

@@ -10,6 +10,7 @@ use bellwether_core::model::Seq;
 use tokio::sync::{Mutex, MutexGuard, mpsc};
 
 use super::{Desk, Unanswered};
+use crate::edges::contain::Contained;
 use crate::event_loop::Handle;
 use crate::projections::history::{Cursor, Seen};
 
@@ -97,7 +98,7 @@ impl Desk {
         let cursor = self.history.cursor(&self.registry, next);
         let (handle, audience) = (self.handle.clone(), self.audience.clone());
         let watcher = Watcher { handle, audience, cursor, wanted, until };
-        self.background.spawn(watcher.follow(message, sender));
+        drop(self.background.spawn(Contained::new("events", watcher.follow(message, sender))));
         receiver
     }
 }

@@ -10,6 +10,7 @@ use tokio_stream::{Stream, StreamExt as _};
 use tonic::{Status, Streaming};
 
 use super::status::status;
+use crate::edges::contain;
 use crate::edges::desk::{Desk, Pending, Refused, Submitted};
 
 /// Requests of one stream that may wait for their answers.
@@ -37,7 +38,8 @@ pub(super) fn submit_stream(
     trace_parent: Option<String>,
 ) -> Responses {
     let (sender, receiver) = mpsc::channel(STREAM_REQUESTS_MAX);
-    tokio::spawn(forward(desk.clone(), requests, sender, trace_parent));
+    let forwarded = forward(desk.clone(), requests, sender, trace_parent);
+    contain::spawn("SubmitStream", forwarded);
     let responses = ReceiverStream::new(receiver).then(move |sent: Result<Pending, Status>| {
         let desk = desk.clone();
         async move { sent?.answer(&desk).await.map(response).map_err(status) }

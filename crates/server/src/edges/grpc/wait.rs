@@ -10,6 +10,7 @@ use tokio_stream::{Stream, wrappers::ReceiverStream};
 use tonic::Status;
 
 use super::status::status;
+use crate::edges::contain;
 use crate::edges::desk::{Desk, Unanswered, ended_view};
 use crate::edges::rest::Problem;
 use crate::event_loop::Ended;
@@ -47,7 +48,7 @@ pub(super) async fn wait_jobs(
         ended.push(found.ok_or_else(|| status(Unanswered::UnknownJob { id: id.to_string() }))?);
     }
     let (sender, receiver) = mpsc::channel(MESSAGES_MAX);
-    tokio::spawn(send(ended, ends, sender));
+    contain::spawn("WaitJobs", send(ended, ends, sender));
     Ok(Box::pin(ReceiverStream::new(receiver)))
 }
 

@@ -11,6 +11,7 @@ use tokio_stream::{Stream, StreamExt as _};
 use tonic::{Request, Response, Status, Streaming};
 
 use super::status::session_ended;
+use crate::edges::contain;
 use crate::edges::session::{WorkerSession, to_wire};
 use crate::event_loop::{End, Handle};
 use crate::sinks::trace::context::Tracing;
@@ -42,7 +43,7 @@ impl WorkerLink for WorkerLinkService {
     ) -> Result<Response<Self::SessionStream>, Status> {
         let (session, told) = WorkerSession::open(&self.handle);
         let (alive, other_half) = oneshot::channel();
-        tokio::spawn(listen(session, request.into_inner(), other_half));
+        contain::spawn("Session", listen(session, request.into_inner(), other_half));
         let tracing = self.tracing;
         let messages = ReceiverStream::new(told).map(move |message| {
             // Dropped with the stream, which is how the listening half learns of its end.

@@ -12,8 +12,7 @@ use axum::middleware;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 
-use crate::edges::rest;
-use crate::edges::security::authorize::Door;
+use crate::edges::rest::{self, Guard};
 use crate::event_loop::Handle;
 use crate::sinks::metrics::{CONTENT_TYPE, Metrics};
 pub(crate) use serve::serve;
@@ -23,12 +22,12 @@ pub(crate) struct HttpState {
     pub(crate) handle: Handle,
     /// None if telemetry is switched off.
     pub(crate) metrics: Option<Arc<Metrics>>,
-    pub(crate) door: Door,
+    pub(crate) guard: Guard,
 }
 
 /// `rest` is what lies under `/scheduler`.
 pub(crate) fn router(state: HttpState, rest: Router) -> Router {
-    let door = state.door.clone();
+    let guard = state.guard.clone();
     Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
@@ -36,7 +35,7 @@ pub(crate) fn router(state: HttpState, rest: Router) -> Router {
         .with_state(state)
         .merge(rest)
         .fallback(|| async { StatusCode::NOT_FOUND })
-        .layer(middleware::from_fn_with_state(door, rest::guard))
+        .layer(middleware::from_fn_with_state(guard, rest::guard))
 }
 
 /// Ready while the loop answers and takes work.

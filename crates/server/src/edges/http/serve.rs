@@ -10,8 +10,10 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
+use tonic::transport::server::Connected as _;
 
 use super::patience::Patience;
+use crate::edges::contain::Contained;
 use crate::edges::listener::Connection;
 
 /// How long a request's head may take to arrive, and how long a connection may be idle.
@@ -38,7 +40,8 @@ pub(crate) async fn serve(
             Some(_) = open.join_next() => continue,
         };
         let Some(Ok(connection)) = connection else { break };
-        open.spawn(answer(connection, router.clone(), stopped.clone()));
+        let answered = answer(connection, router.clone(), stopped.clone());
+        open.spawn(Contained::new("an HTTP connection", answered));
     }
     drop(connections);
     let ended = async { while open.join_next().await.is_some() {} };
@@ -49,6 +52,8 @@ pub(crate) async fn serve(
 
 async fn answer(connection: Connection, router: Router, mut stopped: watch::Receiver<bool>) {
     let service = TowerToHyperService::new(router);
+    // Here every request has a limit of its own.
+    connection.connect_info().admit();
     let connection = Patience::new(connection, STUCK_AFTER);
     // Hyper's own timeouts need a timer, or they do nothing.
     let served = http1::Builder::new()

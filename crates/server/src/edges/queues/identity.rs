@@ -14,6 +14,8 @@ pub(super) enum Unreadable {
     Json(#[source] serde_json::Error),
     #[error(transparent)]
     Malformed(#[from] Malformed),
+    #[error("the scheduler has a bug that shows with this message; its log says more")]
+    Panicked,
     #[error(
         "nothing tells this message from others if it is delivered again; set the message's id, or \
          the id or idempotency_key of the job"

@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 
 use super::identity::{Unreadable, submission};
 use super::{Queue, REFUSED_PAUSE};
+use crate::edges::contain::contain;
 use crate::edges::desk::{Pending, Refused, Submitted};
 use crate::event_loop::{Unavailable, View};
 use crate::sinks::metrics::QueueCounts;
@@ -79,7 +80,9 @@ async fn submit(queue: &Queue, deliveries: Vec<Delivery>) -> Batch {
 
 fn read(queue: &Queue, delivery: &Delivery) -> Result<Submission, Unreadable> {
     let generate = &mut || queue.desk.ids.generate();
-    submission(&queue.name, delivery, queue.broker.promises(), generate)
+    let what = format_args!("a message of queue {}", queue.name);
+    let read = || submission(&queue.name, delivery, queue.broker.promises(), generate);
+    contain(&what, read).unwrap_or(Err(Unreadable::Panicked))
 }
 
 async fn settle_batches(queue: Queue, mut batches: mpsc::Receiver<Batch>) {

@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 use super::outbound::Outbound;
 use super::speaker::{Awaiting, Speaker};
 use super::{Queue, REFUSED_PAUSE};
+use crate::edges::contain::contain;
 use crate::edges::session::WorkerSession;
 use crate::event_loop::{End, ReportNumber};
 
@@ -65,16 +66,21 @@ struct Link {
 impl Links {
     async fn take(&mut self, deliveries: Vec<Delivery>) {
         for delivery in deliveries {
-            match worker_message_from_json(&delivery.body) {
+            match self.read(&delivery) {
                 Ok(said) => self.hear(said, delivery).await,
                 Err(error) => {
-                    let error = error.to_string();
                     tracing::warn!(queue = %self.queue.name, %error, "a reply is set aside");
                     self.settle(Settlement::DeadLetter { delivery: Box::new(delivery), error })
                         .await;
                 }
             }
         }
+    }
+
+    fn read(&self, delivery: &Delivery) -> Result<Said, String> {
+        let what = format_args!("a reply of queue {}", self.queue.name);
+        let read = contain(&what, || worker_message_from_json(&delivery.body));
+        read.map_err(|why| why.to_string())?.map_err(|why| why.to_string())
     }
 
     async fn hear(&mut self, said: Said, delivery: Delivery) {

@@ -42,7 +42,7 @@ pub(super) fn finish(api: OpenApi) -> String {
         let methods = methods.as_object_mut().expect("a path has methods");
         for (method, operation) in methods {
             let access = access::operation(&method.to_uppercase(), path);
-            describe(operation, access.unwrap_or(Access::Roles(&[])));
+            describe(operation, method, access.unwrap_or(Access::Roles(&[])));
         }
     }
     document.to_string()
@@ -53,7 +53,7 @@ fn problem_schema() -> Value {
     serde_json::to_value(schema).expect("a schema has a JSON form")
 }
 
-fn describe(operation: &mut Value, access: Access) {
+fn describe(operation: &mut Value, method: &str, access: Access) {
     let roles: Vec<&str> = match access {
         Access::Everybody => Vec::new(),
         Access::Holders => vec!["any"],
@@ -69,16 +69,19 @@ fn describe(operation: &mut Value, access: Access) {
     }
     if access != Access::Everybody {
         add(responses, "401", "There is no token, or it is not known");
-        add(responses, "403", "The token does not carry a role that may do this");
+        add(responses, "403", "Whoever asks may not do this");
         add(responses, "429", "There is too much to do; come back after `retry_after`");
         add(responses, "500", "What is on the disk could not be read");
         add(responses, "503", "Nothing is taken for now; come back after `retry_after`");
     }
+    add(responses, "421", "The host is none of the names of this server");
     if has_input {
         add(responses, "400", "It could not be read");
     }
     if has_body {
         add(responses, "413", "It is too large");
+    }
+    if method != "get" {
         add(responses, "415", "It is not JSON");
     }
     operation["x-roles"] = json!(roles);

@@ -11,6 +11,7 @@ mod document;
 mod events;
 mod explain;
 mod guard;
+mod intake;
 mod jobs;
 mod link;
 mod operations;
@@ -29,7 +30,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
 use axum::middleware;
 use tokio::sync::Semaphore;
 use utoipa_axum::router::OpenApiRouter;
@@ -39,7 +39,8 @@ use crate::config::Limits;
 use crate::edges::desk::{Desk, Operations};
 use crate::identity::Identity;
 
-pub(crate) use guard::guard;
+pub(crate) use guard::{Guard, guard};
+use intake::Intake;
 pub(crate) use problem::Problem;
 
 /// What operations share.
@@ -49,6 +50,7 @@ pub(crate) struct Rest {
     /// The OpenAPI document, as JSON.
     document: Arc<str>,
     call_timeout: Duration,
+    intake: Intake,
     identity: Identity,
     operations: Operations,
     /// Places for those who watch events.
@@ -62,14 +64,12 @@ pub(crate) fn router(desk: Desk, identity: Identity, limits: Limits) -> Router {
         desk,
         document,
         call_timeout: limits.call_timeout,
+        intake: Intake::new(limits.message_bytes_max),
         identity,
         operations: Operations::default(),
         watchers: Arc::new(Semaphore::new(events::WATCHERS_MAX)),
     };
-    router
-        .layer(middleware::from_fn_with_state(rest.clone(), guard::limit_time))
-        .layer(DefaultBodyLimit::max(limits.message_bytes_max))
-        .with_state(rest)
+    router.layer(middleware::from_fn_with_state(rest.clone(), guard::limit_time)).with_state(rest)
 }
 
 fn operations() -> OpenApiRouter<Rest> {

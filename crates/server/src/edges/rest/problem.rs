@@ -16,6 +16,7 @@ use utoipa::ToSchema;
 
 use crate::edges::desk::{Refused, Unanswered};
 use crate::edges::security::authorize::Denied;
+use crate::edges::security::hosts::Foreign;
 use crate::event_loop::Unavailable;
 use crate::projections::history::HistoryError;
 use crate::projections::registry::{LookupError, QueryError};
@@ -116,7 +117,7 @@ impl Problem {
     }
 
     #[must_use]
-    fn after(self, retry_after: Option<Micros>) -> Problem {
+    pub(super) fn after(self, retry_after: Option<Micros>) -> Problem {
         Problem { retry_after, ..self }
     }
 }
@@ -234,6 +235,17 @@ impl From<Unanswered> for Problem {
             Unanswered::UnknownRun { .. } => Problem::unknown("unknown_run", why.to_string()),
             Unanswered::UnknownJob { .. } => Problem::unknown("unknown_job", why.to_string()),
         }
+    }
+}
+
+impl From<Foreign> for Problem {
+    fn from(foreign: Foreign) -> Problem {
+        let (status, code) = match foreign {
+            Foreign::NoHost => (StatusCode::BAD_REQUEST, "no_host"),
+            Foreign::Host { .. } => (StatusCode::MISDIRECTED_REQUEST, "unknown_host"),
+            Foreign::Origin { .. } => (StatusCode::FORBIDDEN, "foreign_origin"),
+        };
+        Problem::new(status, code, foreign.to_string())
     }
 }
 

@@ -2,18 +2,16 @@
 
 use std::convert::Infallible;
 
-use axum::RequestExt as _;
-use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
+use axum::body::HttpBody as _;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
-use bellwether_core::model::Name;
+use bellwether_core::model::{Name, excerpt};
 use bellwether_wire::Malformed;
 use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::Rest;
 use super::problem::Problem;
 use crate::sinks::trace::context::TRACE_PARENT;
 
@@ -29,46 +27,30 @@ impl<S: Send + Sync> FromRequestParts<S> for TraceOf {
     }
 }
 
-/// A body of JSON, still as it was written.
-pub(super) struct RawJson(pub(super) Box<RawValue>);
-
-impl<S: Send + Sync> FromRequest<S> for RawJson {
-    type Rejection = Problem;
-
-    async fn from_request(request: Request, _state: &S) -> Result<RawJson, Problem> {
-        let text = text(request).await?;
-        serde_json::from_str(&text).map(RawJson).map_err(|why| not_json(&why))
-    }
-}
+/// The largest body of what is no submission.
+const SMALL_BODY_BYTES_MAX: usize = 1 << 20;
 
 /// A body of JSON with known fields.
 pub(super) struct Json<T>(pub(super) T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
+impl<T: DeserializeOwned> FromRequest<Rest> for Json<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, _state: &S) -> Result<Json<T>, Problem> {
-        object(text(request).await?.as_bytes()).map(Json)
+    async fn from_request(request: Request, rest: &Rest) -> Result<Json<T>, Problem> {
+        object(&rest.intake.take(request.into_body(), SMALL_BODY_BYTES_MAX).await?.bytes).map(Json)
     }
 }
 
 /// The same where nothing at all will do, too.
 pub(super) struct OptionalJson<T>(pub(super) T);
 
-impl<S: Send + Sync, T: DeserializeOwned + Default> FromRequest<S> for OptionalJson<T> {
+impl<T: DeserializeOwned + Default> FromRequest<Rest> for OptionalJson<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, _state: &S) -> Result<OptionalJson<T>, Problem> {
+    async fn from_request(request: Request, rest: &Rest) -> Result<OptionalJson<T>, Problem> {
         let typed = request.headers().contains_key(header::CONTENT_TYPE);
-        let json = is_json(request.headers());
-        let bytes = bytes(request).await?;
-        if !typed && bytes.is_empty() {
-            return Ok(OptionalJson(T::default()));
-        }
-        if !json {
-            return Err(not_json_type());
-        }
-        if bytes == "null" {
+        let bytes = rest.intake.take(request.into_body(), SMALL_BODY_BYTES_MAX).await?.bytes;
+        if (!typed && bytes.is_empty()) || bytes == b"null" {
             return Ok(OptionalJson(T::default()));
         }
         object(&bytes).map(OptionalJson)
@@ -81,23 +63,13 @@ fn object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     serde_json::from_value(Value::Object(fields)).map_err(|why| not_json(&why))
 }
 
-async fn text(request: Request) -> Result<String, Problem> {
-    if !is_json(request.headers()) {
-        return Err(not_json_type());
-    }
-    let bytes = bytes(request).await?;
-    String::from_utf8(bytes.into()).map_err(|_| Problem::malformed("the body is not UTF-8"))
-}
-
-async fn bytes(request: Request) -> Result<Bytes, Problem> {
-    let read: Result<Bytes, BytesRejection> = request.extract().await;
-    read.map_err(|why| match why.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => {
-            let detail = "the body is larger than message_bytes_max; send less at a time";
-            Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail)
-        }
-        _ => Problem::malformed("the body could not be read"),
-    })
+/// What is sent must be JSON and say so: a form of another site's page can be sent without asking,
+/// and JSON can't.
+pub(super) fn check_type(request: &Request) -> Result<(), Problem> {
+    let headers = request.headers();
+    let typed = headers.contains_key(header::CONTENT_TYPE);
+    let empty = request.body().is_end_stream();
+    if (typed && !is_json(headers)) || (!typed && !empty) { Err(not_json_type()) } else { Ok(()) }
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -113,8 +85,15 @@ fn not_json_type() -> Problem {
     Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", detail)
 }
 
-fn not_json(why: &serde_json::Error) -> Problem {
-    Problem::malformed(format!("the body could not be read: {why}"))
+pub(super) fn not_json(why: &serde_json::Error) -> Problem {
+    Problem::malformed(format!("the body could not be read: {}", without_long_words(why)))
+}
+
+/// What others say of a text may quote all of it.
+fn without_long_words(message: &impl std::fmt::Display) -> String {
+    let message = message.to_string();
+    let pieces: Vec<_> = message.split_inclusive(['`', '"']).map(excerpt).collect();
+    pieces.concat()
 }
 
 /// What is named in the path.
@@ -125,7 +104,8 @@ impl<S: Send + Sync> FromRequestParts<S> for Path {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Path, Problem> {
         let read = axum::extract::Path::<String>::from_request_parts(parts, state).await;
-        let axum::extract::Path(text) = read.map_err(|why| Problem::malformed(why.body_text()))?;
+        let axum::extract::Path(text) =
+            read.map_err(|why| Problem::malformed(without_long_words(&why.body_text())))?;
         Ok(Path(text))
     }
 }
@@ -150,7 +130,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Query<T>, Problem> {
         let read = axum::extract::Query::<T>::from_request_parts(parts, state).await;
         let axum::extract::Query(value) =
-            read.map_err(|why| Problem::malformed(why.body_text()))?;
+            read.map_err(|why| Problem::malformed(without_long_words(&why.body_text())))?;
         Ok(Query(value))
     }
 }

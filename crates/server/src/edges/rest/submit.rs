@@ -4,15 +4,18 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use bellwether_core::model::{Name, Submission};
-use bellwether_wire::json::{SubmissionDraft, job_from_json, run_from_json, submission_from_json};
-use bellwether_wire::{Malformed, v1};
+use bellwether_core::model::{JobId, Name, Submission};
+use bellwether_wire::Malformed;
+use bellwether_wire::json::{
+    SubmissionDraft, job_from_json, listed_from_json, run_from_json, submission_from_json,
+};
 use serde_json::value::RawValue;
 
-use super::read::{RawJson, TraceOf};
+use super::intake::Written;
+use super::read::TraceOf;
 use super::view::{Accepted, NewJob, NewRun, NewSubmission, SubmissionResult};
 use super::{Problem, Rest, link};
-use crate::edges::desk::Submitted;
+use crate::edges::desk::{JobIds, Submitted};
 use crate::sinks::trace::context;
 
 /// Submit a job
@@ -31,9 +34,9 @@ use crate::sinks::trace::context;
 pub(super) async fn job(
     State(rest): State<Rest>,
     TraceOf(trace): TraceOf,
-    RawJson(raw): RawJson,
+    written: Written,
 ) -> Result<Response, Problem> {
-    let accepted = Accepted::new(one(&rest, job_from_json(&raw), trace).await?, None);
+    let accepted = one(&rest, written, trace, |raw, _| job_from_json(raw)).await?;
     let location = link::job(accepted.first_id());
     Ok(created(accepted, location))
 }
@@ -54,11 +57,9 @@ pub(super) async fn job(
 pub(super) async fn run(
     State(rest): State<Rest>,
     TraceOf(trace): TraceOf,
-    RawJson(raw): RawJson,
+    written: Written,
 ) -> Result<Response, Problem> {
-    let draft = run_from_json(&raw, &mut || rest.desk.ids.generate());
-    let run = draft.as_ref().ok().and_then(|draft| draft.run.as_ref()).map(Name::to_string);
-    let accepted = Accepted::new(one(&rest, draft, trace).await?, run);
+    let accepted = one(&rest, written, trace, run_from_json).await?;
     let location = link::run(accepted.run());
     Ok(created(accepted, location))
 }
@@ -74,19 +75,17 @@ pub(super) async fn run(
 pub(super) async fn several(
     State(rest): State<Rest>,
     TraceOf(trace): TraceOf,
-    RawJson(raw): RawJson,
+    written: Written,
 ) -> Result<Json<Vec<SubmissionResult>>, Problem> {
-    let list: Vec<Box<RawValue>> = serde_json::from_str(raw.get())
-        .map_err(|_| Problem::malformed("the body must be a list of jobs and runs"))?;
-    let mut runs = Vec::with_capacity(list.len());
-    let mut submissions = Vec::with_capacity(list.len());
-    for raw in &list {
-        let draft = submission_from_json(raw, &mut || rest.desk.ids.generate());
-        let submission = complete(&rest, draft, trace.as_deref());
-        let run = submission.as_ref().ok().and_then(|submission| submission.run.as_ref());
-        runs.push(run.map(Name::to_string));
-        submissions.push(submission);
-    }
+    let ids = rest.desk.ids.clone();
+    let read = written.read(move |raw| {
+        let list = listed_from_json(raw).map_err(|why| Problem::from(&why))?;
+        let read = |raw| complete(&ids, submission_from_json, raw, trace.as_deref());
+        Ok(list.into_iter().map(read).collect::<Vec<_>>())
+    });
+    let submissions = read.await?;
+    let run = |submission: &Result<Submission, Malformed>| run_of(submission.as_ref().ok()?);
+    let runs: Vec<Option<String>> = submissions.iter().map(run).collect();
     let submitted = rest.desk.submit(submissions).await?;
     let result = |(submitted, run): (Submitted, Option<String>)| match submitted {
         Ok(accepted) => {
@@ -97,22 +96,37 @@ pub(super) async fn several(
     Ok(Json(submitted.into_iter().zip(runs).map(result).collect()))
 }
 
+type Read = fn(&RawValue, &mut dyn FnMut() -> JobId) -> Result<SubmissionDraft, Malformed>;
+
 async fn one(
     rest: &Rest,
-    draft: Result<SubmissionDraft, Malformed>,
+    written: Written,
     trace: Option<String>,
-) -> Result<v1::Accepted, Problem> {
-    let submission = complete(rest, draft, trace.as_deref()).map_err(|why| Problem::from(&why))?;
+    read: Read,
+) -> Result<Accepted, Problem> {
+    let ids = rest.desk.ids.clone();
+    let read = written.read(move |raw| {
+        complete(&ids, read, raw, trace.as_deref()).map_err(|why| Problem::from(&why))
+    });
+    let submission = read.await?;
+    let run = run_of(&submission);
     let submitted = rest.desk.submit(vec![Ok(submission)]).await?.pop();
-    Ok(submitted.expect("the desk answers every submission")?)
+    let accepted = submitted.expect("the desk answers every submission")?;
+    Ok(Accepted::new(accepted, run))
+}
+
+fn run_of(submission: &Submission) -> Option<String> {
+    submission.run.as_ref().map(Name::to_string)
 }
 
 fn complete(
-    rest: &Rest,
-    draft: Result<SubmissionDraft, Malformed>,
+    ids: &JobIds,
+    read: Read,
+    raw: &RawValue,
     trace: Option<&str>,
 ) -> Result<Submission, Malformed> {
-    let mut submission = draft?.complete(&mut || rest.desk.ids.generate());
+    let generate = &mut || ids.generate();
+    let mut submission = read(raw, generate)?.complete(generate);
     context::adopt(&mut submission, trace);
     Ok(submission)
 }

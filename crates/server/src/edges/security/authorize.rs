@@ -1,8 +1,11 @@
 //! Every call passes here, gRPC and HTTP alike.
 
+use std::future::{Ready, ready};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use futures_util::future::Either;
 use http::{HeaderMap, Request, Response, header};
 use tonic::Status;
 use tonic::body::Body;
@@ -10,6 +13,8 @@ use tower::{Layer, Service};
 
 use super::access::{Access, access};
 use super::tokens::Tokens;
+use crate::edges::contain::{Contained, ContainedBody};
+use crate::edges::listener::Caller;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Denied {
@@ -83,23 +88,49 @@ pub(crate) struct Guarded<S> {
 impl<S, B> Service<Request<B>> for Guarded<S>
 where
     S: Service<Request<B>, Response = Response<Body>>,
+    S::Future: Send + 'static,
+    S::Error: Send + 'static,
 {
     type Response = Response<Body>;
     type Error = S::Error;
-    type Future = futures_util::future::Either<
-        std::future::Ready<Result<Response<Body>, S::Error>>,
-        S::Future,
-    >;
+    type Future = Either<Ready<Result<Response<Body>, S::Error>>, Answering<S::Future>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
         self.inner.poll_ready(context)
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        use futures_util::future::Either;
         match self.door.check(request.uri().path(), request.headers()) {
-            Ok(()) => Either::Right(self.inner.call(request)),
-            Err(denied) => Either::Left(std::future::ready(Ok(Status::from(denied).into_http()))),
+            Ok(()) => {
+                if let Some(caller) = request.extensions().get::<Caller>() {
+                    caller.admit();
+                }
+                let what = request.uri().path().to_owned();
+                Either::Right(Answering(Contained::new(what, self.inner.call(request))))
+            }
+            Err(denied) => Either::Left(ready(Ok(Status::from(denied).into_http()))),
         }
+    }
+}
+
+/// An answer on its way; a bug in it ends it alone.
+#[derive(Debug)]
+pub(crate) struct Answering<F>(Contained<F>);
+
+impl<F, E> Future for Answering<F>
+where
+    F: Future<Output = Result<Response<Body>, E>>,
+{
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let answered = std::task::ready!(Pin::new(&mut self.0).poll(context));
+        let what = self.0.what.clone();
+        Poll::Ready(match answered {
+            Ok(answer) => {
+                answer.map(|response| response.map(|body| Body::new(ContainedBody { what, body })))
+            }
+            Err(panicked) => Ok(Status::from(panicked).into_http()),
+        })
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod access;
 pub(crate) mod authorize;
+pub(crate) mod hosts;
 pub mod tls;
 pub mod tokens;
 

@@ -9,11 +9,14 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, pem};
 use tokio_rustls::rustls::{self, ServerConfig};
 
 use crate::config::TlsFiles;
+use crate::private::{PrivateError, check_secret};
 
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     #[error("failed to read {}: {source}", path.display())]
     Pem { path: PathBuf, source: pem::Error },
+    #[error(transparent)]
+    Private(#[from] PrivateError),
     #[error("the certificate can't be used: {0}")]
     Certificate(#[from] rustls::Error),
 }
@@ -27,6 +30,7 @@ pub(crate) fn acceptor(files: &TlsFiles, protocol: &str) -> Result<TlsAcceptor, 
     let certificates = CertificateDer::pem_file_iter(&files.certificate)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(unreadable(&files.certificate))?;
+    check_secret(&files.key)?;
     let key = PrivateKeyDer::from_pem_file(&files.key).map_err(unreadable(&files.key))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)

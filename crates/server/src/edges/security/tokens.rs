@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use bellwether_core::words;
 use bellwether_wire::json::hex;
 
+use crate::private::{PrivateError, check_unchanged};
+
 /// The rights that a token can carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
@@ -38,6 +40,8 @@ pub struct Holder {
 pub enum TokensError {
     #[error("failed to read the tokens {}: {source}", path.display())]
     Read { path: PathBuf, source: std::io::Error },
+    #[error(transparent)]
+    Private(#[from] PrivateError),
     #[error("{}, line {line}: {problem}", path.display())]
     Line { path: PathBuf, line: usize, problem: String },
 }
@@ -51,6 +55,7 @@ pub struct Tokens {
 impl Tokens {
     /// A line a token: its name, its roles with commas between them, and its hash in hexadecimal.
     pub fn load(path: &Path) -> Result<Tokens, TokensError> {
+        check_unchanged(path)?;
         let text = std::fs::read_to_string(path)
             .map_err(|source| TokensError::Read { path: path.to_owned(), source })?;
         let mut holders = HashMap::new();

@@ -21,6 +21,7 @@ use tokio::sync::watch;
 
 use crate::disk_budget::DiskBudget;
 use crate::edges::desk::Audience;
+use crate::edges::contain;
 use crate::event_loop::{Handle, Unavailable};
 use crate::projections::telemetry::sighting::Sighting;
 pub(crate) use meters::Meters;
@@ -89,6 +90,8 @@ impl Metrics {
             "Those who followed events and were cut off because they were too slow",
         )
         .sample(&[], self.audience.cut_off());
+        let help = "Requests that were ended by a bug of the scheduler";
+        text.counter("bellwether_requests_panicked_total", help, contain::panics());
         self.sinks.write(&mut text);
         self.queues.write(seen.position, &mut text);
         process::write(&mut text);
