@@ -17,10 +17,12 @@ mod temporary_tree;
 mod tidy;
 mod verify;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+
+use invocation::Invocation;
 
 const USAGE: &str = "\
 usage: cargo xtask <command> [arguments]
@@ -33,6 +35,9 @@ usage: cargo xtask <command> [arguments]
            run the benchmarks of two binaries in turns; fails if the second is slower or larger
   build-cost REVISION...
            build releases from nothing, one after another, and say what each costs
+  fuzz [--inputs N] [--seed S] [--target NAME] [--at INPUT]
+           give every parser inputs that are nearly right, 10,000,000 together; fails if one panics or
+           costs more than 100 ms or 64 MiB
 
 exit code: 0 all is well, 1 something failed, 2 the command line was not understood";
 
@@ -71,6 +76,7 @@ fn dispatch(command: &str, more: &[String]) -> Result<()> {
     match command {
         "compare" => compare::run(&root, more),
         "build-cost" => build_cost::run(&root, more),
+        "fuzz" => fuzz(&root, more),
         other if !more.is_empty() => bail!(UnknownCommand(format!("{other} {}", more.join(" ")))),
         "test" => {
             setup::install_missing(&root)?;
@@ -85,6 +91,13 @@ fn dispatch(command: &str, more: &[String]) -> Result<()> {
         }
         other => bail!(UnknownCommand(other.to_owned())),
     }
+}
+
+/// Built as the tests are, whose overflow checks find more.
+fn fuzz(root: &Path, more: &[String]) -> Result<()> {
+    let more: Vec<&str> = more.iter().map(String::as_str).collect();
+    let fuzz = ["run", "--quiet", "--locked", "--package", "bellwether-fuzz", "--"];
+    Invocation::cargo(&fuzz).arguments(&more).run(root)
 }
 
 /// Asked at run time: a binary in a target folder shared by several checkouts must not remember

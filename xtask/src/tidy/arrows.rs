@@ -10,7 +10,7 @@ struct Arrows {
     tests: &'static [&'static str],
 }
 
-const ARROWS: [Arrows; 12] = [
+const ARROWS: [Arrows; 13] = [
     Arrows { from: "bellwether-core", to: &[], tests: &["bellwether-journal"] },
     Arrows { from: "bellwether-wire", to: &["bellwether-core"], tests: &[] },
     Arrows {
@@ -63,6 +63,11 @@ const ARROWS: [Arrows; 12] = [
             "bellwether-bench",
         ],
         tests: &["bellwether-testbed"],
+    },
+    Arrows {
+        from: "bellwether-fuzz",
+        to: &["bellwether-core", "bellwether-wire", "bellwether-journal", "bellwether-server"],
+        tests: &[],
     },
     Arrows { from: "xtask", to: &[], tests: &[] },
 ];

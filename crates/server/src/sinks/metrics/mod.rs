@@ -20,8 +20,8 @@ use bellwether_core::model::Seq;
 use tokio::sync::watch;
 
 use crate::disk_budget::DiskBudget;
-use crate::edges::desk::Audience;
 use crate::edges::contain;
+use crate::edges::desk::Audience;
 use crate::event_loop::{Handle, Unavailable};
 use crate::projections::telemetry::sighting::Sighting;
 pub(crate) use meters::Meters;

@@ -1,0 +1,83 @@
+//! What inputs are made of: the corpus, and what the program itself writes.
+
+use bellwether_core::model::{Config, Epoch, Seq};
+use bellwether_journal::conformance::samples::Samples;
+use bellwether_wire::event::record_to_wire;
+use bellwether_wire::job::submission_to_wire;
+use bellwether_wire::json::{LiveConfig, submissions, worker_message_from_json};
+use bellwether_wire::v1;
+use prost::Message as _;
+
+/// Stands alone on a line between two inputs.
+const BETWEEN: &str = "\n====\n";
+
+fn split(corpus: &str) -> Vec<Vec<u8>> {
+    corpus.split(BETWEEN).map(|input| input.as_bytes().to_vec()).collect()
+}
+
+pub(crate) fn jobs() -> Vec<Vec<u8>> {
+    split(include_str!("../tests/corpus/jobs.txt"))
+}
+
+pub(crate) fn runs() -> Vec<Vec<u8>> {
+    [split(include_str!("../tests/corpus/runs.txt")), jobs()].concat()
+}
+
+pub(crate) fn yaml() -> Vec<Vec<u8>> {
+    [split(include_str!("../tests/corpus/yaml.txt")), runs()].concat()
+}
+
+pub(crate) fn worker_messages() -> Vec<Vec<u8>> {
+    split(include_str!("../tests/corpus/worker_messages.txt"))
+}
+
+pub(crate) fn config_files() -> Vec<Vec<u8>> {
+    let documented = include_bytes!("../../../scheduler.yaml").to_vec();
+    [split(include_str!("../tests/corpus/config_files.txt")), vec![documented]].concat()
+}
+
+pub(crate) fn tokens() -> Vec<Vec<u8>> {
+    split(include_str!("../tests/corpus/tokens.txt"))
+}
+
+pub(crate) fn live_config() -> Vec<Vec<u8>> {
+    let shown = serde_json::to_vec(&LiveConfig::from(&Config::default()));
+    vec![shown.expect("a configuration can be shown")]
+}
+
+/// The jobs and runs of the corpus, as a client sends them.
+pub(crate) fn submit() -> Vec<Vec<u8>> {
+    let texts = runs();
+    let texts = texts.iter().filter_map(|input| std::str::from_utf8(input).ok());
+    let generate = &mut || bellwether_core::model::Name::fixed("generated");
+    let mut requests = Vec::new();
+    for text in texts {
+        let read = submissions(text, generate).unwrap_or_default().into_iter();
+        let submissions = read.map(|draft| submission_to_wire(&draft.complete(generate))).collect();
+        requests.push(v1::SubmitRequest { submissions }.encode_to_vec());
+    }
+    requests
+}
+
+/// The messages of the corpus, as a worker sends them that speaks gRPC.
+pub(crate) fn session() -> Vec<Vec<u8>> {
+    let said = worker_messages();
+    let said = said.iter().filter_map(|input| worker_message_from_json(input).ok());
+    said.map(|said| said.message.encode_to_vec()).collect()
+}
+
+pub(crate) fn records() -> Vec<Vec<u8>> {
+    let record = |seed| {
+        let entries = Samples::new(seed, Seq(seed)).every_kind();
+        record_to_wire(Epoch(1), &entries).encode_to_vec()
+    };
+    (0..8).map(record).collect()
+}
+
+pub(crate) fn snapshots() -> Vec<Vec<u8>> {
+    let golden: [&[u8]; 2] = [
+        include_bytes!("../../journal/tests/golden/v2.snapshot"),
+        include_bytes!("../../journal/tests/golden/v3.snapshot"),
+    ];
+    golden.map(<[u8]>::to_vec).into()
+}
