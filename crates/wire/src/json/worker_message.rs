@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::field::{Fields, choice, seconds, take, text, texts, wrong};
-use crate::malformed::Malformed;
+use crate::malformed::{Malformed, name};
 use crate::{Mirror, v1};
 
 /// A message with what an answer to it needs.
@@ -77,10 +77,8 @@ pub fn worker_message_from_json(body: &[u8]) -> Result<Said, SaidError> {
     let (kind, own, read) = kind.ok_or_else(|| Malformed::missing("type"))?;
     let known: Vec<&str> = COMMON.iter().chain(*own).copied().collect();
     let mut fields = fields.only(&known)?;
-    let worker = text(&mut fields, "worker")?;
-    if worker.is_empty() {
-        return Err(Malformed::missing("worker").into());
-    }
+    // Remembered by its name before it is known.
+    let worker = name("worker", &text(&mut fields, "worker")?)?.to_string();
     let id = Some(text(&mut fields, "id")?).filter(|id| !id.is_empty());
     let mut message = v1::WorkerMessage::default();
     let registered = (*kind == "register").then(|| raw_text(&worker));

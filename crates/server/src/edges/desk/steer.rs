@@ -1,7 +1,7 @@
 //! Commands by hand: what they change is durable when they are answered.
 
 use bellwether_core::Command;
-use bellwether_core::model::{Name, Seq};
+use bellwether_core::model::{Name, Seq, excerpt};
 use bellwether_wire::{Malformed, v1};
 
 use super::Desk;
@@ -34,6 +34,7 @@ impl Desk {
                 }
                 Err(why) => {
                     let why = Malformed::new("id", why);
+                    let id = excerpt(&id).into_owned();
                     refused.push(v1::Refused { id, rejection: Some(v1::Rejection::from(&why)) });
                 }
             }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bellwether_core::model::Timestamp;
+use bellwether_core::model::limits::NAME_BYTES_MAX;
 use bellwether_wire::v1;
 
 /// How many are remembered.
@@ -28,7 +29,9 @@ struct Refused {
 impl Refusals {
     /// The ids that the submission came with, for the case that it is refused.
     pub(crate) fn ids<'a>(run: &'a str, jobs: impl Iterator<Item = &'a str>) -> Vec<String> {
-        let ids = std::iter::once(run).chain(jobs).filter(|id| !id.is_empty());
+        // Nobody can ask after what is no name.
+        let is_name = |id: &&str| (1..=NAME_BYTES_MAX).contains(&id.len());
+        let ids = std::iter::once(run).chain(jobs).filter(is_name);
         ids.take(IDS_MAX).map(str::to_owned).collect()
     }
 

@@ -30,6 +30,7 @@ impl SchedulerService {
         ids: Vec<String>,
         command: impl Fn(Name) -> Command,
     ) -> Result<Response<v1::Done>, Status> {
+        wait::check_count(&ids)?;
         self.desk.each(ids, command).await.map(Response::new).map_err(status)
     }
 }

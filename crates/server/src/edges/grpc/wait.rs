@@ -15,7 +15,7 @@ use crate::edges::desk::{Desk, Unanswered, ended_view};
 use crate::edges::rest::Problem;
 use crate::event_loop::Ended;
 
-/// Jobs that one call may wait for.
+/// Jobs that one call may be about.
 const IDS_MAX: usize = 100_000;
 /// Jobs in one message.
 const MESSAGE_JOBS_MAX: usize = 1_000;
@@ -24,15 +24,20 @@ const MESSAGES_MAX: usize = 4;
 
 type Answers = Pin<Box<dyn Stream<Item = Result<v1::WaitJobsResponse, Status>> + Send>>;
 
+pub(super) fn check_count(ids: &[String]) -> Result<(), Status> {
+    if ids.len() > IDS_MAX {
+        let text = format!("{} ids; at most {IDS_MAX} are allowed", ids.len());
+        return Err(Problem::of(Kind::Malformed, "too_many", text).into());
+    }
+    Ok(())
+}
+
 pub(super) async fn wait_jobs(
     desk: &Desk,
     ids: Vec<String>,
     progress: bool,
 ) -> Result<Answers, Status> {
-    if ids.len() > IDS_MAX {
-        let text = format!("{} ids; at most {IDS_MAX} are allowed", ids.len());
-        return Err(Problem::of(Kind::Malformed, "too_many", text).into());
-    }
+    check_count(&ids)?;
     let names: Vec<JobId> = ids
         .iter()
         .map(|id| Name::new(id).map_err(|why| status(&Malformed::new("ids", why))))
