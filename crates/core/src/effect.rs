@@ -58,6 +58,7 @@ pub(crate) fn effects_of(state: &State, seq: Seq, event: &Event) -> Effects {
             FailureCause::Failed
             | FailureCause::Permanent
             | FailureCause::Returned
+            | FailureCause::NoHandler
             | FailureCause::WorkerLost => Effects::new(),
         },
         Event::Revoked { job, token, reason } => {

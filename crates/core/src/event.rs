@@ -80,6 +80,8 @@ pub enum Event {
     Retried {
         job: JobNo,
         not_before: Timestamp,
+        /// Where it failed: it is placed elsewhere if it can be.
+        avoid: Option<WorkerNo>,
     },
     /// Its moment has come: its delay or backoff is over.
     Due {
@@ -282,6 +284,8 @@ pub enum Reason {
     StableHash,
     /// A second offer: the first worker was quiet.
     Hedge,
+    /// The best of those where its last attempt did not fail.
+    NotWhereItFailed,
 }
 
 /// What the shadow policy would have done, and how it compares.

@@ -32,7 +32,7 @@ pub use defect::Defect;
 pub use effect::{Effect, Offer};
 pub use engine::{Engine, Handled};
 pub use event::{Decision, Entry, Event, Reason};
-pub use index::groups::Lack;
+pub use index::groups::{Lack, handlers_of};
 pub use life::{AttemptChange, AttemptEnd, Counts, Moved, Transition};
 pub use rejection::Rejection;
 pub use state::{Job, JobState, Run, State, Worker};

@@ -77,7 +77,9 @@ impl Counts {
                 | FailureCause::Stalled
                 | FailureCause::Permanent => self.failures += 1,
                 FailureCause::WorkerLost => self.crashes += 1,
-                FailureCause::Undelivered | FailureCause::Returned => self.returns += 1,
+                FailureCause::Undelivered | FailureCause::Returned | FailureCause::NoHandler => {
+                    self.returns += 1;
+                }
             },
             Event::Escalated { .. } => self.failures = 0,
             Event::Reopened { .. } => *self = Counts::default(),

@@ -16,9 +16,9 @@ use crate::index::groups::GroupNo;
 use crate::life::Counts;
 use crate::model::table::Table;
 use crate::model::{
-    Attempt, Config, FailureCause, Heartbeat, HeldAttempt, JobNo, JobSpec, JobStatus, Micros, Name,
-    Phase, Priority, Resources, RunId, RunNo, Seq, Timestamp, Token, WorkerId, WorkerNo,
-    WorkerSpec, WorkerStatus,
+    Attempt, Config, FailureCause, Heartbeat, HeldAttempt, JobNo, JobSpec, JobStatus, MaybeWorker,
+    Micros, Name, Phase, Priority, Resources, RunId, RunNo, Seq, Timestamp, Token, WorkerId,
+    WorkerNo, WorkerSpec, WorkerStatus,
 };
 use crate::place::breaker::Breaker;
 use crate::place::hedge::Hedging;
@@ -90,7 +90,9 @@ pub struct Job {
     /// Jobs that wait for this one.
     pub dependents: Vec<JobNo>,
     /// Where the last of its dependencies ran.
-    pub locality: Option<WorkerNo>,
+    pub locality: MaybeWorker,
+    /// Where its last attempt failed: the next one goes elsewhere if it can.
+    pub avoid: MaybeWorker,
     /// Its last event.
     pub last: Seq,
     pub derived: Derived,
@@ -211,6 +213,8 @@ pub struct Worker {
     pub draining: bool,
     /// Models that are loaded; sorted.
     pub models: Vec<Name>,
+    /// Types of jobs that it was given and had no handler for; sorted.
+    pub unhandled: Vec<Name>,
     pub beat: Heartbeat,
     pub beat_at: Timestamp,
     /// Load and queue that are not ours, as of the last report.

@@ -126,6 +126,7 @@ pub fn reason_to_wire(reason: Reason) -> v1::Reason {
         Reason::StableHash => plain(Kind::StableHash),
         Reason::Hedge => plain(Kind::Hedge),
         Reason::SparesFastSlots => plain(Kind::SparesFastSlots),
+        Reason::NotWhereItFailed => plain(Kind::NotWhereItFailed),
     }
 }
 
@@ -153,5 +154,6 @@ fn reason_from_wire(wire: &v1::Reason) -> Result<Reason, Malformed> {
         Kind::StableHash => Reason::StableHash,
         Kind::Hedge => Reason::Hedge,
         Kind::SparesFastSlots => Reason::SparesFastSlots,
+        Kind::NotWhereItFailed => Reason::NotWhereItFailed,
     })
 }

@@ -130,9 +130,11 @@ pub fn event_to_wire(event: &Event) -> Wire {
         Event::Revoked { job, token, reason } => {
             Wire::Revoked(v1::Revoked { job: job.0, token: token.0, reason: reason.to_wire() })
         }
-        Event::Retried { job, not_before } => {
-            Wire::Retried(v1::Retried { job: job.0, not_before: not_before.0 })
-        }
+        Event::Retried { job, not_before, avoid } => Wire::Retried(v1::Retried {
+            job: job.0,
+            not_before: not_before.0,
+            avoid: avoid.map_or(0, |worker| worker.0),
+        }),
         Event::Escalated { job, priority, role } => Wire::Escalated(v1::Escalated {
             job: job.0,
             priority: priority.to_wire(),
@@ -272,9 +274,11 @@ pub fn event_from_wire(wire: Wire) -> Result<Event, Malformed> {
             token: Token(m.token),
             reason: RevokeReason::required("revoked.reason", m.reason)?,
         },
-        Wire::Retried(m) => {
-            Event::Retried { job: JobNo(m.job), not_before: Timestamp(m.not_before) }
-        }
+        Wire::Retried(m) => Event::Retried {
+            job: JobNo(m.job),
+            not_before: Timestamp(m.not_before),
+            avoid: (m.avoid != 0).then_some(WorkerNo(m.avoid)),
+        },
         Wire::Escalated(m) => Event::Escalated {
             job: JobNo(m.job),
             priority: Priority::required("escalated.priority", m.priority)?,

@@ -22,6 +22,8 @@ pub mod words;
 pub mod worker;
 
 /// For those who speak the schema and have no other need of the core.
+// Workers find handlers by the rule that placement goes by.
+pub use bellwether_core::handlers_of;
 pub use bellwether_core::model::TraceParent;
 pub use malformed::{Malformed, Problem};
 pub use mirror::Mirror;

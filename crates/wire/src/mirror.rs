@@ -69,8 +69,8 @@ mirror!(Priority, "it must be a priority from 1 to 4": Low, Normal, High, Critic
 mirror!(Guarantee, "it must be a guarantee from 1 to 3": AtMostOnce, AtLeastOnce, ExactlyOnce);
 mirror!(OnFailure, "it must be 1 (skip) or 2 (run)": Skip, Run);
 mirror!(
-    FailureCause, "it must be a failure cause from 1 to 7":
-    Failed, TimedOut, Stalled, WorkerLost, Undelivered, Returned, Permanent,
+    FailureCause, "it must be a failure cause from 1 to 8":
+    Failed, TimedOut, Stalled, WorkerLost, Undelivered, Returned, Permanent, NoHandler,
 );
 mirror!(
     RevokeReason, "it must be a revoke reason from 1 to 4":

@@ -90,6 +90,9 @@ fn reason(reason: &v1::Reason) -> String {
         Reason::NextInTurn => "it was its turn".to_owned(),
         Reason::StableHash => "the hash of the job fell on it".to_owned(),
         Reason::Hedge => "the first worker was quiet, so it was asked as well".to_owned(),
+        Reason::NotWhereItFailed => {
+            "it was the best of those where the last attempt did not fail".to_owned()
+        }
         Reason::SparesFastSlots => {
             "the last slots of the faster ones are kept for shorter jobs".to_owned()
         }
@@ -118,6 +121,9 @@ pub fn ending(attempt: &v1::AttemptView) -> String {
             format!("the offer never reached worker {worker}")
         }
         (_, _, v1::FailureCause::Returned) => format!("worker {worker} gave it back"),
+        (_, _, v1::FailureCause::NoHandler) => {
+            format!("worker {worker} has no handler for its type")
+        }
         (_, _, v1::FailureCause::Permanent) => "it failed, and no retry will help".to_owned(),
     };
     if attempt.error.is_empty() { told } else { format!("{told}: {}", attempt.error) }
@@ -156,7 +162,8 @@ words!(
     OnlyWorker => "only_worker", LeastLoaded => "least_loaded", ResourceFit => "resource_fit",
     DataLocality => "data_locality", PreviouslyExecuted => "previously_executed",
     SameZone => "same_zone", PredictedBest => "predicted_best", NextInTurn => "next_in_turn",
-    StableHash => "stable_hash", Hedge => "hedge", SparesFastSlots => "spares_fast_slots";
+    StableHash => "stable_hash", Hedge => "hedge", SparesFastSlots => "spares_fast_slots",
+    NotWhereItFailed => "not_where_it_failed";
     Unspecified => "unknown"
 );
 
@@ -180,14 +187,15 @@ words!(
     CpuTooSmall => "cpu_too_small", MemoryTooSmall => "memory_too_small", Draining => "draining",
     Overloaded => "overloaded", Unreachable => "unreachable", Unavailable => "unavailable",
     Slots => "slots", Cpu => "cpu", Memory => "memory", Queue => "queue", Held => "held",
-    Next => "next";
+    Next => "next", MissingType => "missing_type";
     Unspecified => "unknown"
 );
 words!(
     Lacking:
     Role => "role", Capability => "capability", Model => "model", Cpu => "cpu",
     Memory => "memory", Slots => "slots", Queue => "queue", Draining => "draining",
-    Overloaded => "overloaded", Unreachable => "unreachable", Slower => "slower";
+    Overloaded => "overloaded", Unreachable => "unreachable", Slower => "slower",
+    Type => "type";
     Unspecified => "unknown"
 );
 

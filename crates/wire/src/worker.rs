@@ -1,7 +1,7 @@
 //! What workers say and are told.
 
 use bellwether_core::effect::Offer;
-use bellwether_core::model::limits::{LABELS_MAX, TEXT_BYTES_MAX, WORKER_SLOTS_MAX};
+use bellwether_core::model::limits::{LABELS_MAX, TEXT_BYTES_MAX, TYPES_MAX, WORKER_SLOTS_MAX};
 use bellwether_core::model::{
     FailureCause, Heartbeat, HeldAttempt, JobNo, Micros, Name, Resources, RevokeReason, Token,
     TraceParent, WorkerSpec,
@@ -32,6 +32,7 @@ pub fn worker_spec_to_wire(spec: &WorkerSpec) -> v1::WorkerSpec {
         slots: spec.slots,
         public_key: spec.public_key.map_or_else(Default::default, |key| key.to_vec().into()),
         instance: spec.instance,
+        types: texts(&spec.types),
     }
 }
 
@@ -47,6 +48,7 @@ pub fn worker_spec_from_wire(wire: v1::WorkerSpec) -> Result<WorkerSpec, Malform
         endpoint: wire.endpoint,
         zone: optional_name("zone", &wire.zone)?,
         class: optional_name("class", &wire.class)?.unwrap_or_else(|| Name::fixed("default")),
+        types: label_set("types", &wire.types, TYPES_MAX)?,
         roles: label_set("roles", &wire.roles, LABELS_MAX)?,
         capabilities: label_set("capabilities", &wire.capabilities, LABELS_MAX)?,
         models: label_set("models", &wire.models, LABELS_MAX)?,

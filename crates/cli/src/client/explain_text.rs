@@ -92,6 +92,7 @@ fn shortage(lack: &v1::Shortage) -> String {
         What::Role | What::Capability | What::Model => {
             format!("lacks the {} {}", what.as_str(), lack.name)
         }
+        What::Type => format!("has no handler for the type {}", lack.name),
         What::Cpu => format!("{} of {} millicores", lack.has, lack.wanted),
         What::Memory => format!("{} of {} bytes of memory", lack.has, lack.wanted),
         What::Slots => "no free slot".to_owned(),

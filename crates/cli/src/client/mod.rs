@@ -24,3 +24,11 @@ pub(crate) mod workers;
 
 pub(crate) use connect::{Connect, block_on};
 pub(crate) use names::decision_in_words;
+
+/// An argument of the form NAME=VALUE.
+pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write it as NAME=VALUE".to_owned()),
+    }
+}

@@ -21,8 +21,12 @@ pub(crate) struct Arguments {
     /// Id of the job; generated if absent
     #[arg(long)]
     id: Option<String>,
+    /// What kind of command this is, so that its duration is predicted by its like: with `make` the
+    /// job's type is `exec/make`
+    #[arg(long = "type", value_name = "NAME")]
+    kind: Option<String>,
     /// A variable of its environment; may be given several times
-    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = super::pair)]
     env: Vec<(String, String)>,
     /// The folder that it runs in, on the worker
     #[arg(long, value_name = "DIR")]
@@ -48,7 +52,9 @@ async fn submit_and_follow(arguments: Arguments) -> anyhow::Result<Verdict> {
         env: BTreeMap::from_iter(arguments.env),
         cwd: arguments.cwd,
     };
-    let mut job = NewJob::new(exec::TYPE).payload(serde_json::to_vec(&payload)?);
+    let kind = arguments.kind.map(|kind| format!("{}/{kind}", exec::TYPE));
+    let kind = kind.unwrap_or_else(|| exec::TYPE.to_owned());
+    let mut job = NewJob::new(kind).payload(serde_json::to_vec(&payload)?);
     if let Some(id) = arguments.id {
         job = job.id(id);
     }
@@ -67,11 +73,4 @@ async fn submit_and_follow(arguments: Arguments) -> anyhow::Result<Verdict> {
         eprintln!("error: job {} {trouble}", job.id());
     }
     Ok(follow::verdict(&job))
-}
-
-fn variable(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("write it as NAME=VALUE".to_owned()),
-    }
 }

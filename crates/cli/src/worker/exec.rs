@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::ExitStatus;
+use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_sdk::{Context, Outcome};
 use serde::{Deserialize, Serialize};
-use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
 use super::group::Group;
@@ -41,8 +41,57 @@ pub(crate) struct Output {
     pub(crate) truncated: bool,
 }
 
+/// What a command may see of the worker's own environment: no tokens, no settings of the worker.
+const ENVIRONMENT: [&str; 11] = [
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TMPDIR",
+    "TZ",
+];
+
+/// What commands on this worker share.
+#[derive(Debug)]
+pub(super) struct Room {
+    warden: Arc<Warden>,
+    /// Further names of its environment that commands may see.
+    passed: Vec<String>,
+}
+
+impl Room {
+    pub(super) fn new(warden: Warden, passed: Vec<String>) -> Room {
+        Room { warden: Arc::new(warden), passed }
+    }
+
+    fn command(&self, program: &str, context: &Context) -> Command {
+        let mut command = Command::new(program);
+        let passed = self.passed.iter().map(String::as_str);
+        let seen = ENVIRONMENT.into_iter().chain(passed);
+        command
+            .env_clear()
+            .envs(seen.filter_map(|name| Some((name, std::env::var_os(name)?))))
+            .env("BELLWETHER_JOB", context.id())
+            .env("BELLWETHER_ATTEMPT", context.attempt().to_string())
+            .env("BELLWETHER_IDEMPOTENCY_TOKEN", context.idempotency_token());
+        command
+    }
+}
+
+/// The handler of a type that has a command of its own: the payload is its standard input.
+pub(super) async fn run_fixed(context: Context, room: Arc<Room>, line: Arc<str>) -> Outcome {
+    let mut command = room.command("sh", &context);
+    command.args(["-c", &line]).stdin(Stdio::piped());
+    let mut group = match Group::start(command, Some(room.warden.clone())) {
+        Ok(group) => group,
+        Err(error) => return Outcome::retry(format_args!("failed to start sh: {error}")),
+    };
+    if let Some(mut input) = group.child.stdin.take() {
+        let payload = context.payload().clone();
+        // A command that does not read all of it, or nothing, is no failure.
+        tokio::spawn(async move { input.write_all(&payload).await.is_ok() });
+    }
+    follow(group, &context).await
+}
+
 /// The handler of `exec` jobs.
-pub(super) async fn run(context: Context, warden: Arc<Warden>) -> Outcome {
+pub(super) async fn run(context: Context, room: Arc<Room>) -> Outcome {
     let payload: Payload = match serde_json::from_slice(context.payload()) {
         Ok(payload) => payload,
         Err(error) => {
@@ -54,17 +103,16 @@ pub(super) async fn run(context: Context, warden: Arc<Warden>) -> Outcome {
     let Some((program, arguments)) = payload.argv.split_first() else {
         return Outcome::cancel("argv is empty; name a command");
     };
-    let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .envs(&payload.env)
-        .env("BELLWETHER_JOB", context.id())
-        .env("BELLWETHER_ATTEMPT", context.attempt().to_string())
-        .env("BELLWETHER_IDEMPOTENCY_TOKEN", context.idempotency_token());
+    let mut command = room.command(program, &context);
+    command.args(arguments).envs(&payload.env).stdin(Stdio::null());
     if let Some(cwd) = &payload.cwd {
+        // Starting it would only say that something was not found.
+        if let Err(error) = std::fs::read_dir(cwd) {
+            return Outcome::retry(format_args!("failed to enter the folder {cwd} (cwd): {error}"));
+        }
         command.current_dir(cwd);
     }
-    match Group::start(command, Some(warden)) {
+    match Group::start(command, Some(room.warden.clone())) {
         Ok(group) => follow(group, &context).await,
         Err(error) => Outcome::retry(format_args!("failed to start {program}: {error}")),
     }

@@ -26,12 +26,8 @@ impl Group {
         mut command: Command,
         warden: Option<Arc<Warden>>,
     ) -> std::io::Result<Group> {
-        let child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .spawn()?;
+        let child =
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).spawn()?;
         let id = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         let group = Group { child, id, warden };
         if let (Some(warden), Some(id)) = (&group.warden, id) {

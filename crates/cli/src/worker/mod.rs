@@ -18,7 +18,9 @@ use warden::Warden;
 
 /// Take jobs of type `exec` from the scheduler and run their commands.
 ///
-/// A payload is {"argv":["cmd","arg"],"env":{},"cwd":".."}. On SIGTERM or SIGINT the worker takes
+/// A payload is {"argv":["cmd","arg"],"env":{},"cwd":".."}. Types that begin with `exec/` are the
+/// same to the worker; predictions tell them apart. Commands see little of the worker's environment
+/// (PATH, HOME and their like), the job's own `env`, and what --pass-env names. On SIGTERM or SIGINT the worker takes
 /// no more, finishes what it runs and ends; a second signal ends it at once.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -30,6 +32,13 @@ pub(crate) struct Arguments {
     /// Commands that run at a time; the number of processors by default
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     slots: Option<u32>,
+    /// A further type of jobs that it takes, and the shell command that runs them with the payload
+    /// as standard input; may be given several times
+    #[arg(long = "type", value_name = "NAME=COMMAND", value_parser = crate::client::pair)]
+    types: Vec<(String, String)>,
+    /// A variable of its own environment that commands may see; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pass_env: Vec<String>,
     /// A role that it has; may be given several times
     #[arg(long, value_name = "ROLE")]
     role: Vec<String>,
@@ -64,8 +73,9 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
 async fn work(arguments: Arguments) -> anyhow::Result<Verdict> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let slots = arguments.slots.unwrap_or(u32::try_from(processors).unwrap_or(1));
-    let warden =
-        Arc::new(Warden::start().context("failed to start the process that guards commands")?);
+    let warden = Warden::start().context("failed to start the process that guards commands")?;
+    let room = Arc::new(exec::Room::new(warden, arguments.pass_env));
+    let exec_room = room.clone();
     let address = &arguments.connect.server;
     let mut builder = Worker::builder(address)
         .security(arguments.connect.security()?)
@@ -74,7 +84,12 @@ async fn work(arguments: Arguments) -> anyhow::Result<Verdict> {
         .class(arguments.class.unwrap_or_default())
         .millicores(arguments.cpu.unwrap_or(0))
         .memory_bytes(arguments.memory.unwrap_or(0))
-        .job(exec::TYPE, move |context| exec::run(context, warden.clone()));
+        .job(exec::TYPE, move |context| exec::run(context, exec_room.clone()));
+    for (kind, line) in arguments.types {
+        let (room, line) = (room.clone(), Arc::<str>::from(line));
+        builder =
+            builder.job(kind, move |context| exec::run_fixed(context, room.clone(), line.clone()));
+    }
     if let Some(id) = arguments.id {
         builder = builder.id(id);
     }

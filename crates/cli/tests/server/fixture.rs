@@ -84,9 +84,19 @@ impl World {
     }
 
     pub(crate) fn worker(&self, id: &str, more: &[&str]) -> Process {
+        self.worker_with(id, more, &[])
+    }
+
+    pub(crate) fn worker_with(
+        &self,
+        id: &str,
+        more: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Process {
         let child = self
             .command(&["worker", "--id", id, "--slots", "2"])
             .args(more)
+            .envs(environment.iter().copied())
             .stdout(Stdio::null())
             .spawn()
             .expect("the binary was built for this test");

@@ -7,3 +7,4 @@ mod history;
 mod logging;
 mod measuring;
 mod security;
+mod types;

@@ -31,6 +31,7 @@ impl State {
             status: WorkerStatus::Open,
             draining: false,
             models: spec.models.to_vec(),
+            unhandled: Vec::new(),
             beat: Heartbeat::default(),
             beat_at: at,
             foreign_load_permille: 0,
@@ -119,6 +120,18 @@ impl State {
         worker.last = seq;
         if let Err(position) = worker.models.binary_search(model) {
             worker.models.insert(position, model.clone());
+        }
+        self.enter_group(no);
+        self.relist_worker(no);
+        self.wake(no);
+    }
+
+    /// It is not asked again for jobs of this type.
+    pub(super) fn cannot_handle(&mut self, no: WorkerNo, kind: &Name) {
+        self.leave_group(no);
+        let unhandled = &mut self.expect_worker_mut(no).unhandled;
+        if let Err(position) = unhandled.binary_search(kind) {
+            unhandled.insert(position, kind.clone());
         }
         self.enter_group(no);
         self.relist_worker(no);

@@ -167,7 +167,7 @@ impl State {
             return;
         }
         if completed {
-            job.locality = ran_on;
+            job.locality = ran_on.into();
         }
         let JobState::Waiting { unmet } = &mut job.state else { return };
         *unmet = unmet.saturating_sub(1);

@@ -10,7 +10,7 @@ mod retention;
 
 use crate::event::{Entry, Event};
 use crate::life::Moved;
-use crate::model::Phase;
+use crate::model::{FailureCause, Phase};
 use crate::place::shadow::ShadowTotals;
 use crate::state::{JobState, State};
 
@@ -58,10 +58,21 @@ impl State {
                 let end = JobState::Completed { token: *token, result_hash: *result_hash };
                 self.end_job(*job, end, at);
             }
+            Event::AttemptFailed { job, token, cause: FailureCause::NoHandler, .. } => {
+                let worker = self.expect_job(*job).attempt(*token).map(|attempt| attempt.worker);
+                let kind = self.expect_job(*job).spec.requirements.kind.clone();
+                self.detach(*job, *token, at);
+                if let Some(worker) = worker {
+                    self.cannot_handle(worker, &kind);
+                }
+            }
             Event::AttemptFailed { job, token, .. } | Event::Revoked { job, token, .. } => {
                 self.detach(*job, *token, at);
             }
-            Event::Retried { job, not_before } => self.queue_job(*job, *not_before, at),
+            Event::Retried { job, not_before, avoid } => {
+                self.expect_job_mut(*job).avoid = (*avoid).into();
+                self.queue_job(*job, *not_before, at);
+            }
             Event::Due { job } => {
                 self.unqueue_job(*job);
                 self.queue_job(*job, at, at);

@@ -7,8 +7,8 @@ use crate::index::classes::ClassNo;
 use crate::index::timers::Timer;
 use crate::life::{Counts, Moved};
 use crate::model::{
-    AcceptedJob, Attempt, JobNo, JobStatus, Name, Phase, Priority, Requirements, Seq, Strategy,
-    Target, Timestamp, Token, WorkerNo,
+    AcceptedJob, Attempt, JobNo, JobStatus, MaybeWorker, Name, Phase, Priority, Requirements, Seq,
+    Strategy, Target, Timestamp, Token, WorkerNo,
 };
 use crate::place::rank::priority_bonus;
 use crate::state::{Derived, Escalated, Job, JobState, Run, State};
@@ -78,7 +78,8 @@ impl State {
             broken: u32::from(accepted.doomed),
             dependencies: accepted.dependencies.clone(),
             dependents: Vec::new(),
-            locality: None,
+            locality: MaybeWorker::default(),
+            avoid: MaybeWorker::default(),
             last: seq,
             derived: Derived {
                 class: ClassNo::default(),

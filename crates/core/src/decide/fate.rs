@@ -4,7 +4,7 @@ use super::bounded;
 use crate::engine::Engine;
 use crate::event::{DeadReason, Event};
 use crate::model::{
-    FailureCause, Guarantee, JobNo, Micros, OnFailure, RevokeReason, Timestamp, Token,
+    FailureCause, Guarantee, JobNo, Micros, OnFailure, RevokeReason, Timestamp, Token, WorkerNo,
 };
 use crate::place::choose::mix;
 use crate::state::JobState;
@@ -22,6 +22,7 @@ impl Engine {
         error: String,
         retry_after: Option<Micros>,
     ) {
+        let failed_on = self.state.expect_job(job).attempt(token).map(|attempt| attempt.worker);
         self.emit(Event::AttemptFailed { job, token, cause, error: bounded(error) });
         // Its hedge may still bring the result, unless no attempt can.
         let others: Vec<Token> =
@@ -31,14 +32,22 @@ impl Engine {
         } else if !others.is_empty() {
             return;
         }
-        self.settle_fate(job, cause, retry_after);
+        self.settle_fate(job, cause, failed_on, retry_after);
     }
 
-    fn settle_fate(&mut self, no: JobNo, cause: FailureCause, retry_after: Option<Micros>) {
+    fn settle_fate(
+        &mut self,
+        no: JobNo,
+        cause: FailureCause,
+        failed_on: Option<WorkerNo>,
+        retry_after: Option<Micros>,
+    ) {
         let job = self.state.expect_job(no);
         let config = &self.state.config;
         let now = self.state.now;
-        if job.spec.guarantee == Guarantee::AtMostOnce || cause == FailureCause::Permanent {
+        // Where there is no handler for it, it has not begun.
+        let once = job.spec.guarantee == Guarantee::AtMostOnce && cause != FailureCause::NoHandler;
+        if once || cause == FailureCause::Permanent {
             self.end_without_result(no, Event::Failed { job: no, cause });
             return;
         }
@@ -54,31 +63,34 @@ impl Engine {
             self.escalate_or_bury(no);
             return;
         }
-        let wait = match cause {
-            FailureCause::WorkerLost => Micros::ZERO,
+        let (wait, avoid) = match cause {
+            FailureCause::WorkerLost => (Micros::ZERO, failed_on),
+            FailureCause::NoHandler => (Micros::ZERO, None),
             FailureCause::Undelivered | FailureCause::Returned => {
                 if job.counts.returns >= RETURNS_MAX {
                     self.bury(no, DeadReason::RetriesUsedUp);
                     return;
                 }
-                retry_after.unwrap_or(Micros::ZERO)
+                (retry_after.unwrap_or(Micros::ZERO), None)
             }
             FailureCause::Failed
             | FailureCause::TimedOut
             | FailureCause::Stalled
-            | FailureCause::Permanent => retry_after.unwrap_or_else(|| self.backoff(no)),
+            | FailureCause::Permanent => {
+                (retry_after.unwrap_or_else(|| self.backoff(no)), failed_on)
+            }
         };
-        self.requeue(no, now + wait);
+        self.requeue(no, now + wait, avoid);
     }
 
-    fn requeue(&mut self, job: JobNo, not_before: Timestamp) {
+    fn requeue(&mut self, job: JobNo, not_before: Timestamp, avoid: Option<WorkerNo>) {
         #[cfg(feature = "defects")]
         if self.has(crate::defect::Defect::LoseRetry) && job.0 % 7 == 3 {
             let never = self.state.now + Micros::from_secs(1 << 40);
-            self.emit(Event::Retried { job, not_before: never });
+            self.emit(Event::Retried { job, not_before: never, avoid });
             return;
         }
-        self.emit(Event::Retried { job, not_before });
+        self.emit(Event::Retried { job, not_before, avoid });
     }
 
     fn escalate_or_bury(&mut self, no: JobNo) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::command::Answer;
 use crate::engine::Engine;
 use crate::event::Event;
-use crate::model::limits::{LABELS_MAX, WORKER_SLOTS_MAX};
+use crate::model::limits::{LABELS_MAX, TYPES_MAX, WORKER_SLOTS_MAX};
 use crate::model::{
     FailureCause, HeldAttempt, JobNo, Phase, Token, WorkerNo, WorkerSpec, WorkerStatus,
 };
@@ -79,11 +79,15 @@ fn check(spec: &WorkerSpec) -> Result<(), Rejection> {
     if spec.slots == 0 || spec.slots > WORKER_SLOTS_MAX {
         return Err(Rejection::BadSlots { id: id(), given: spec.slots, max: WORKER_SLOTS_MAX });
     }
-    let lists =
-        [("roles", &spec.roles), ("capabilities", &spec.capabilities), ("models", &spec.models)];
-    for (what, list) in lists {
-        if list.len() > LABELS_MAX {
-            let (given, max) = (list.len(), LABELS_MAX);
+    let lists = [
+        ("types", &spec.types, TYPES_MAX),
+        ("roles", &spec.roles, LABELS_MAX),
+        ("capabilities", &spec.capabilities, LABELS_MAX),
+        ("models", &spec.models, LABELS_MAX),
+    ];
+    for (what, list, max) in lists {
+        if list.len() > max {
+            let given = list.len();
             return Err(Rejection::TooManyLabels { id: id(), what, given, max });
         }
     }

@@ -174,8 +174,7 @@ impl Engine {
 /// cannot be given back as if it had not.
 fn reportable(cause: FailureCause, started: bool) -> FailureCause {
     match cause {
-        FailureCause::Permanent => FailureCause::Permanent,
-        FailureCause::Returned => FailureCause::Returned,
+        FailureCause::Permanent | FailureCause::Returned | FailureCause::NoHandler => cause,
         FailureCause::Undelivered if !started => FailureCause::Returned,
         FailureCause::Failed
         | FailureCause::TimedOut

@@ -15,6 +15,10 @@ use crate::state::Worker;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct GroupKey {
     pub(crate) machine: Name,
+    /// Those that it has handlers for; empty if any.
+    pub(crate) types: Box<[Name]>,
+    /// Those that it turned out to have no handlers for.
+    pub(crate) unhandled: Vec<Name>,
     pub(crate) roles: Box<[Name]>,
     pub(crate) capabilities: Box<[Name]>,
     pub(crate) models: Vec<Name>,
@@ -180,6 +184,8 @@ impl GroupKey {
     pub(crate) fn of(worker: &Worker) -> GroupKey {
         GroupKey {
             machine: worker.spec.class.clone(),
+            types: worker.spec.types.clone(),
+            unhandled: worker.unhandled.clone(),
             roles: worker.spec.roles.clone(),
             capabilities: worker.spec.capabilities.clone(),
             models: worker.models.clone(),
@@ -193,6 +199,14 @@ impl GroupKey {
         self.lacks(wanted).is_none()
     }
 
+    /// A handler for `exec` also takes `exec/make`: what stands behind a slash tells jobs apart,
+    /// not handlers.
+    fn handles(&self, kind: &Name) -> bool {
+        let has = |kind: &str| self.types.binary_search_by(|own| own.as_str().cmp(kind)).is_ok();
+        (self.types.is_empty() || handlers_of(kind.as_str()).any(has))
+            && self.unhandled.binary_search(kind).is_err()
+    }
+
     /// The first thing that it does not have.
     pub(crate) fn lacks(&self, wanted: &Requirements) -> Option<Lack> {
         self.lacking(wanted).next()
@@ -200,6 +214,7 @@ impl GroupKey {
 
     /// Everything that it does not have, the hardest to come by first.
     pub(crate) fn lacking<'a>(&'a self, wanted: &'a Requirements) -> impl Iterator<Item = Lack> {
+        let kind = Some(&wanted.kind).filter(|kind| !self.handles(kind));
         let role = match &wanted.target {
             Target::Role(role) => Some(role),
             Target::Any | Target::Receiver(_) => None,
@@ -214,28 +229,44 @@ impl GroupKey {
             .then_some(Lack::Cpu { wanted: wants.cpu, has: has.cpu });
         let memory = (has.memory != 0 && wants.memory > has.memory)
             .then_some(Lack::Memory { wanted: wants.memory, has: has.memory });
+        let kind = kind.into_iter().map(|kind| Lack::Type(kind.clone()));
         let role = role.into_iter().map(|role| Lack::Role(role.clone()));
         let model = model.into_iter().map(|model| Lack::Model(model.clone()));
-        role.chain(capabilities.map(|name| Lack::Capability(name.clone())))
+        kind.chain(role)
+            .chain(capabilities.map(|name| Lack::Capability(name.clone())))
             .chain(model)
             .chain(cpu)
             .chain(memory)
     }
 }
 
+/// The types whose handlers may run jobs of this one, the closest first: `a/b/c`, `a/b` and `a`.
+pub fn handlers_of(kind: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(kind), |kind| Some(kind.rsplit_once('/')?.0))
+}
+
 /// What keeps a worker from ever running a job.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lack {
+    /// A handler for this type of jobs.
+    Type(Name),
     Role(Name),
     Capability(Name),
     Model(Name),
-    Cpu { wanted: u32, has: u32 },
-    Memory { wanted: u64, has: u64 },
+    Cpu {
+        wanted: u32,
+        has: u32,
+    },
+    Memory {
+        wanted: u64,
+        has: u64,
+    },
 }
 
 impl std::fmt::Display for Lack {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Lack::Type(kind) => write!(f, "it has no handler for the type {kind}"),
             Lack::Role(role) => write!(f, "it lacks the role {role}"),
             Lack::Capability(capability) => write!(f, "it lacks the capability {capability}"),
             Lack::Model(model) => write!(f, "it does not have the model {model} and loads none"),

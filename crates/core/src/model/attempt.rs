@@ -68,13 +68,15 @@ pub enum FailureCause {
     Returned,
     /// The job says that no retry will help.
     Permanent,
+    /// The worker has no handler for the job's type: counts for nothing, and it is not asked again.
+    NoHandler,
 }
 
 words!(
     FailureCause:
     Failed => "failed", TimedOut => "timed_out", Stalled => "stalled",
     WorkerLost => "worker_lost", Undelivered => "undelivered", Returned => "returned",
-    Permanent => "permanent",
+    Permanent => "permanent", NoHandler => "no_handler",
 );
 
 impl FailureCause {
@@ -92,6 +94,7 @@ impl FailureCause {
                 "its worker gave it back and it is not to be dispatched twice"
             }
             FailureCause::Permanent => "its worker said that no retry will help",
+            FailureCause::NoHandler => "its worker has no handler for its type",
         }
     }
 }

@@ -131,3 +131,30 @@ impl From<Seq> for Token {
         Token(seq.0)
     }
 }
+
+/// A worker or none, in the four bytes of a number: no worker has the number 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MaybeWorker(u32);
+
+impl MaybeWorker {
+    pub fn get(self) -> Option<WorkerNo> {
+        (self.0 != 0).then_some(WorkerNo(self.0))
+    }
+
+    /// 0 is none.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+}
+
+impl From<u32> for MaybeWorker {
+    fn from(number: u32) -> MaybeWorker {
+        MaybeWorker(number)
+    }
+}
+
+impl From<Option<WorkerNo>> for MaybeWorker {
+    fn from(worker: Option<WorkerNo>) -> MaybeWorker {
+        MaybeWorker(worker.map_or(0, |worker| worker.0))
+    }
+}

@@ -8,6 +8,8 @@ pub const RUN_JOBS_MAX: usize = 100_000;
 pub const DEPENDENCIES_MAX: usize = 10_000;
 /// Tags of one job; capabilities, roles and models of one worker or job.
 pub const LABELS_MAX: usize = 64;
+/// Types of jobs that one worker has handlers for.
+pub const TYPES_MAX: usize = 1_024;
 /// Slots of one worker.
 pub const WORKER_SLOTS_MAX: u32 = 10_000;
 /// Longest error or progress text that is kept; the rest is cut.

@@ -16,7 +16,9 @@ pub mod worker;
 pub use attempt::{Attempt, FailureCause, Phase, RevokeReason};
 pub use config::{Config, Strategy};
 pub use excerpt::excerpt;
-pub use ids::{Epoch, JobId, JobNo, Name, RunId, RunNo, Seq, Token, WorkerId, WorkerNo};
+pub use ids::{
+    Epoch, JobId, JobNo, MaybeWorker, Name, RunId, RunNo, Seq, Token, WorkerId, WorkerNo,
+};
 pub use job::{
     AcceptedJob, Escalation, Extras, Guarantee, JobSpec, OnFailure, Priority, Requirements,
     Resources, Settlement, Submission, Target,

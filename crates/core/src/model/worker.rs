@@ -12,7 +12,9 @@ pub struct WorkerSpec {
     pub zone: Option<Name>,
     /// The kind of machine: workers of one class are expected to be equally fast.
     pub class: Name,
-    /// Sorted, without repeats; so are the other lists.
+    /// The types of jobs that it has handlers for; empty if it takes any, as workers of before
+    /// did. Sorted, without repeats; so are the other lists.
+    pub types: Box<[Name]>,
     pub roles: Box<[Name]>,
     pub capabilities: Box<[Name]>,
     pub models: Box<[Name]>,
@@ -33,6 +35,7 @@ impl WorkerSpec {
             endpoint: String::new(),
             zone: None,
             class: Name::fixed("default"),
+            types: Box::default(),
             roles: Box::default(),
             capabilities: Box::default(),
             models: Box::default(),

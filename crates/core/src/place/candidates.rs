@@ -52,9 +52,23 @@ pub(crate) struct Candidates {
     pub(crate) outlooks: SmallVec<[Outlook; 4]>,
     /// Workers with room that lacked cpu or memory.
     pub(crate) unfit: usize,
+    /// Left out because the last attempt failed there, and there are others.
+    pub(crate) avoided: Option<WorkerNo>,
 }
 
 impl Candidates {
+    /// Leaves out the worker that the last attempt failed on, unless it is the only one; true if
+    /// it was among them.
+    pub(crate) fn avoid(&mut self, worker: WorkerNo) -> bool {
+        let before = self.list.len();
+        if self.list.iter().all(|candidate| candidate.worker == worker) {
+            return false;
+        }
+        self.list.retain(|candidate| candidate.worker != worker);
+        self.avoided = Some(worker);
+        self.list.len() < before
+    }
+
     /// When the first of them would be done.
     pub(crate) fn soonest(&self) -> Micros {
         self.list.iter().map(Candidate::finish).min().unwrap_or(Micros::ZERO)

@@ -62,6 +62,7 @@ impl State {
         if found.list.is_empty() {
             return Ok(Choice::Nobody);
         }
+        let avoids = wanted.job.avoid.get().is_some_and(|worker| found.avoid(worker));
         let predicts = strategy == Strategy::Predictive;
         let spares = predicts && self.spare_fast_slots(wanted.job, &mut found);
         self.score_all(wanted.job, &mut found);
@@ -88,6 +89,7 @@ impl State {
             load_model: chosen.cold,
             reason: match reason {
                 _ if wanted.except.is_some() => Reason::Hedge,
+                _ if avoids => Reason::NotWhereItFailed,
                 _ if spares => Reason::SparesFastSlots,
                 reason => reason,
             },
@@ -178,15 +180,16 @@ impl State {
     fn nearest(&self, wanted: &Wanted<'_>, found: &Candidates) -> Option<(Candidate, Reason)> {
         let features = &wanted.job.derived.features;
         let before = self.last_runs.get(&(features.kind, features.sender)).copied();
-        for (near, reason) in
-            [(wanted.job.locality, Reason::DataLocality), (before, Reason::PreviouslyExecuted)]
-        {
-            let Some(no) = near else { continue };
+        for (near, reason) in [
+            (wanted.job.locality.get(), Reason::DataLocality),
+            (before, Reason::PreviouslyExecuted),
+        ] {
+            let Some(no) = near.filter(|no| found.avoided != Some(*no)) else { continue };
             if let Some(candidate) = self.candidate_at(wanted, no).ok().flatten() {
                 return Some((candidate, reason));
             }
         }
-        let zone = self.workers.get(wanted.job.locality?)?.spec.zone.as_ref()?;
+        let zone = self.workers.get(wanted.job.locality.get()?)?.spec.zone.as_ref()?;
         let same_zone =
             |c: &&Candidate| self.expect_worker(c.worker).spec.zone.as_ref() == Some(zone);
         let best = found.list.iter().filter(same_zone).min_by(|a, b| self.by_score(a, b))?;
@@ -227,6 +230,7 @@ impl State {
             self.index.groups.get(outlook.group).turn.range(range).copied().find(|no| {
                 let worker = self.expect_worker(*no);
                 wanted.except != Some(*no)
+                    && found.avoided != Some(*no)
                     && worker.listing.listed.as_ref().is_some_and(|key| key.prefetch == prefetch)
                     && worker.fits(resources)
             })

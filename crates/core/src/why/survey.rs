@@ -168,6 +168,7 @@ impl<'a> Survey<'a> {
 /// None if a worker of this group lacks nothing.
 fn nearness(key: &GroupKey, wanted: &Requirements) -> Option<Nearness> {
     Some(match key.lacks(wanted)? {
+        Lack::Type(_) => (0, 0),
         Lack::Role(_) => (1, 0),
         Lack::Capability(_) => {
             let has = |name: &&Name| key.capabilities.binary_search(name).is_ok();

@@ -119,6 +119,7 @@ pub(crate) fn cause(text: &str) -> FailureCause {
         "timed_out" => FailureCause::TimedOut,
         "stalled" => FailureCause::Stalled,
         "undelivered" => FailureCause::Undelivered,
+        "no_handler" => FailureCause::NoHandler,
         other => panic!("{other} is no cause that scripts know"),
     }
 }
@@ -160,6 +161,7 @@ pub(crate) fn worker(id: &str, words: &Words<'_>) -> WorkerSpec {
     for (key, value) in words.pairs.iter().copied() {
         match key {
             "slots" => spec.slots = number(value),
+            "types" => spec.types = names(value).into(),
             "role" => spec.roles = names(value).into(),
             "cap" => spec.capabilities = names(value).into(),
             "class" => spec.class = name(value),

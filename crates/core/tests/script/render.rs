@@ -30,7 +30,7 @@ impl World {
             Event::Revoked { job: no, token, reason } => {
                 format!("revoke {} {reason:?}", on(no, token))
             }
-            Event::Retried { job: no, not_before } => {
+            Event::Retried { job: no, not_before, .. } => {
                 format!("requeue {} in {}", job(no), not_before.since(entry.at))
             }
             Event::Due { job: no } => format!("due {}", job(no)),

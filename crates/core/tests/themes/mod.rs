@@ -21,5 +21,6 @@ mod retention;
 mod retries;
 mod steering;
 mod strategies;
+mod types;
 mod warm_up;
 mod workers;

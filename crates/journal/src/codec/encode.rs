@@ -70,9 +70,10 @@ fn encode_event(buffer: &mut Vec<u8>, event: &Event) {
                 b.bytes(4, result_hash);
             })
         }
-        Event::Retried { job, not_before } => buffer.message(18, 0, |b| {
+        Event::Retried { job, not_before, avoid } => buffer.message(18, 0, |b| {
             b.uint(1, job.0);
             b.uint(2, not_before.0);
+            b.uint(3, avoid.map_or(0, |worker| u64::from(worker.0)));
         }),
         Event::WorkerReported { worker, beat } => {
             buffer.message(32, 0, |b| worker_reported(b, *worker, *beat));

@@ -95,7 +95,10 @@ impl Samples {
                 ]);
                 Event::Revoked { job, token, reason }
             }
-            8 => Event::Retried { job, not_before: Timestamp(self.number()) },
+            8 => {
+                let avoid = self.chance().then(|| WorkerNo(1 + self.below(9) as u32));
+                Event::Retried { job, not_before: Timestamp(self.number()), avoid }
+            }
             9 => Event::Escalated { job, priority: self.priority(), role: self.name() },
             10 => {
                 let reason = self.one_of(&[DeadReason::RetriesUsedUp, DeadReason::Poison]);
@@ -220,6 +223,7 @@ impl Samples {
         WorkerSpec {
             endpoint: self.text(),
             zone: self.name(),
+            types: self.labels(),
             roles: self.labels(),
             capabilities: self.labels(),
             models: self.labels(),
@@ -316,6 +320,7 @@ impl Samples {
             FailureCause::Undelivered,
             FailureCause::Returned,
             FailureCause::Permanent,
+            FailureCause::NoHandler,
         ])
     }
 

@@ -142,8 +142,9 @@ fn encode_job(b: &mut Vec<u8>, no: JobNo, job: &Job) {
     if !job.dependents.is_empty() {
         b.message(23, 0, |b| job.dependents.iter().for_each(|job| b.varint(job.0)));
     }
-    b.uint(24, job.locality.map_or(0, |worker| u64::from(worker.0)));
+    b.uint(24, u64::from(job.locality.number()));
     b.uint(25, job.last.0);
+    b.uint(26, u64::from(job.avoid.number()));
 }
 
 fn encode_attempt(b: &mut Vec<u8>, attempt: &Attempt) {

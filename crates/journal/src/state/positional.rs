@@ -111,6 +111,7 @@ fn job(r: &mut Reader<'_>) -> Read<v1::JobFacts> {
         dependents: r.list(Reader::u64)?,
         locality: r.option(Reader::u32)?.unwrap_or_default(),
         last: r.u64()?,
+        avoid: 0,
     })
 }
 
@@ -177,6 +178,7 @@ fn worker(r: &mut Reader<'_>) -> Read<v1::WorkerFacts> {
         slots: r.u32()?,
         public_key: r.option(Reader::hash)?.unwrap_or_default(),
         instance: r.u64()?,
+        types: Vec::new(),
     };
     Ok(v1::WorkerFacts {
         worker,
@@ -201,6 +203,7 @@ fn worker(r: &mut Reader<'_>) -> Read<v1::WorkerFacts> {
         short: r.u32()?,
         changed_at: r.u64()?,
         last: r.u64()?,
+        unhandled: Vec::new(),
     })
 }
 

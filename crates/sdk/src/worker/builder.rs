@@ -197,7 +197,9 @@ impl WorkerBuilder {
     }
 
     /// Connects and works on a task of its own. It must be called within a Tokio runtime.
-    pub fn start(self) -> Result<RunningWorker, WorkerError> {
+    pub fn start(mut self) -> Result<RunningWorker, WorkerError> {
+        self.spec.types = self.handlers.keys().cloned().collect();
+        self.spec.types.sort_unstable();
         let id = self.spec.id.clone();
         let connection = Connection::new(&self.address, &self.security)
             .map_err(|source| WorkerError::Refused { id: id.clone(), source })?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use bellwether_wire::handlers_of;
 use bellwether_wire::v1;
 use futures_util::FutureExt;
 use futures_util::future::CatchUnwind;
@@ -69,11 +70,10 @@ impl Executor {
     /// `since` is when the session began to start handlers in one go.
     pub(crate) fn begin(&self, context: &Context, since: Instant) -> Begun {
         let offer = context.offer();
-        let Some(handler) = self.handlers.get(context.kind()) else {
-            return Begun::Finished(Outcome::retry(format_args!(
-                "this worker has no handler for jobs of type {}; give them a role that only workers with one have",
-                context.kind()
-            )));
+        let mut closest = handlers_of(context.kind());
+        let Some(handler) = closest.find_map(|kind| self.handlers.get(kind)) else {
+            let error = format!("this worker has no handler for jobs of type {}", context.kind());
+            return Begun::Finished(Outcome::NoHandler { error });
         };
         if !offer.load_model.is_empty() {
             return self.begin_cold(context, Arc::clone(handler));

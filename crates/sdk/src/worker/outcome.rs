@@ -23,6 +23,10 @@ pub enum Outcome {
     Cancel {
         error: String,
     },
+    /// This worker has no handler for such jobs: it counts for nothing, and it is not asked again.
+    NoHandler {
+        error: String,
+    },
     /// Not yet: it counts for nothing and comes again.
     Snooze {
         after: Duration,
@@ -66,6 +70,7 @@ impl Outcome {
             Outcome::Done(result) => report::Report::Complete(v1::Complete { result }),
             Outcome::Retry { after, error } => fail(v1::FailureCause::Failed, error, after),
             Outcome::Cancel { error } => fail(v1::FailureCause::Permanent, error, None),
+            Outcome::NoHandler { error } => fail(v1::FailureCause::NoHandler, error, None),
             Outcome::Snooze { after } => {
                 fail(v1::FailureCause::Returned, String::new(), Some(after))
             }

@@ -60,6 +60,8 @@ pub(crate) struct WorkerRecord {
     pub draining: bool,
     /// Lost or gone.
     pub away: bool,
+    /// Types that it said it has no handler for.
+    pub unhandled: Vec<Name>,
     /// Open attempts: job and token.
     pub open: Vec<(JobNo, Token)>,
 }
@@ -226,6 +228,9 @@ impl Ledger {
     }
 
     fn attempt_failed(&mut self, job: JobNo, token: Token, cause: FailureCause) {
+        let open =
+            self.job(job).and_then(|record| record.attempts.iter().find(|a| a.token == token));
+        let worker = open.map(|attempt| attempt.worker);
         self.close(job, token);
         let Some(record) = self.job_mut(job) else { return };
         match cause {
@@ -236,6 +241,14 @@ impl Ledger {
             FailureCause::WorkerLost => record.crashes += 1,
             FailureCause::Undelivered => {}
             FailureCause::Returned => record.returned += 1,
+            FailureCause::NoHandler => {
+                // It has not begun anywhere.
+                record.dispatches = record.dispatches.saturating_sub(1);
+                let kind = record.spec.kind().clone();
+                if let Some(worker) = worker {
+                    self.worker_mut(worker, |worker| worker.unhandled.push(kind));
+                }
+            }
         }
     }
 
@@ -275,11 +288,13 @@ impl Ledger {
             spec: Arc::clone(spec),
             draining: false,
             away: false,
+            unhandled: Vec::new(),
             open: Vec::new(),
         });
         record.spec = Arc::clone(spec);
         // A new process knows nothing of the old one's drain.
         record.draining = false;
         record.away = false;
+        record.unhandled.clear();
     }
 }

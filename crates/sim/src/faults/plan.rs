@@ -73,6 +73,14 @@ fn worker(index: usize, random: &mut Random) -> SimWorker {
     spec.endpoint = format!("sim:{index}");
     spec.zone = random.chance(700).then(|| random.pick_name(&ZONES));
     spec.class = Name::fixed(CLASSES[class]);
+    // Every worker handles the first type, so that it can be named as a receiver.
+    if !able && random.chance(400) {
+        let others = some_of(&KINDS[1..], false, random);
+        spec.types = [Name::fixed(KINDS[0])].into_iter().chain(others).collect();
+        spec.types.sort_unstable();
+    }
+    // It says that it takes any type, which is not true.
+    let lacks = !able && spec.types.is_empty() && random.chance(300);
     spec.roles = some_of(&ROLES, able, random);
     spec.capabilities = some_of(&CAPABILITIES, able, random);
     spec.models = some_of(&MODELS, able, random);
@@ -83,7 +91,9 @@ fn worker(index: usize, random: &mut Random) -> SimWorker {
         Resources::default()
     };
     let speed_percent = [50, 100, 200][class];
-    SimWorker::new(index, spec, speed_percent, 2_000_000)
+    let mut worker = SimWorker::new(index, spec, speed_percent, 2_000_000);
+    worker.lacks = lacks.then(|| Name::fixed(KINDS[KINDS.len() - 1]));
+    worker
 }
 
 fn some_of(names: &[&str], all: bool, random: &mut Random) -> Box<[Name]> {

@@ -123,7 +123,11 @@ impl Workload {
         ]);
         job.requirements_mut().target = match random.below(10) {
             0 => Target::Role(random.pick_name(&ROLES)),
-            1 => Target::Receiver(plan::worker_id(random.index(self.workers))),
+            1 => {
+                // The one type that every worker handles.
+                job.requirements_mut().kind = Name::fixed(KINDS[0]);
+                Target::Receiver(plan::worker_id(random.index(self.workers)))
+            }
             _ => Target::Any,
         };
         // A receiver may lack a skill for ever; only jobs that somebody can run ask for one.

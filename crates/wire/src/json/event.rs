@@ -78,9 +78,11 @@ fn rarer(event: &Event) -> Value {
         Event::Revoked { job, token, reason } => {
             json!({ "job": job.0, "token": token.0, "reason": reason.as_str() })
         }
-        Event::Retried { job, not_before } => {
-            json!({ "job": job.0, "not_before": Moment(*not_before) })
-        }
+        Event::Retried { job, not_before, avoid } => json!({
+            "job": job.0,
+            "not_before": Moment(*not_before),
+            "avoid": avoid.map(|worker| worker.0),
+        }),
         Event::Escalated { job, priority, role } => json!({
             "job": job.0,
             "priority": priority.as_str(),

@@ -46,6 +46,8 @@ pub struct WorkerSpec {
     class: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     endpoint: Option<String>,
+    /// The types of jobs that it has handlers for; it takes any if none are named.
+    types: Vec<String>,
     roles: Vec<String>,
     capabilities: Vec<String>,
     /// Those that are warm.
@@ -96,6 +98,7 @@ impl From<v1::WorkerSpec> for WorkerSpec {
             zone: text(spec.zone),
             class: text(spec.class),
             endpoint: text(spec.endpoint),
+            types: spec.types,
             roles: spec.roles,
             capabilities: spec.capabilities,
             models: spec.models,

@@ -56,16 +56,20 @@ const KINDS: [(&str, &[&str], Read); 10] = [
     }),
 ];
 const COMMON: [&str; 3] = ["type", "worker", "id"];
-const REGISTER: [&str; 13] = [
-    "instance", "slots", "roles", "capabilities", "models", "loads_models", "cpu", "memory",
-    "zone", "class", "endpoint", "public_key", "held",
+const REGISTER: [&str; 14] = [
+    "instance", "slots", "types", "roles", "capabilities", "models", "loads_models", "cpu",
+    "memory", "zone", "class", "endpoint", "public_key", "held",
 ];
 const KIND_WANTED: &str = "it must be register, heartbeat, acknowledge, claim, progress, \
                            complete, fail, model_loaded, drain or goodbye";
 const COUNT: &str = "it must be a whole number, 0 or more";
 const SHARE: &str = "it must be a number from 0 to 1";
-const CAUSES: [FailureCause; 3] =
-    [FailureCause::Failed, FailureCause::Permanent, FailureCause::Returned];
+const CAUSES: [FailureCause; 4] = [
+    FailureCause::Failed,
+    FailureCause::Permanent,
+    FailureCause::Returned,
+    FailureCause::NoHandler,
+];
 
 /// Reads one message. Names and bounds are checked where it is taken.
 pub fn worker_message_from_json(body: &[u8]) -> Result<Said, SaidError> {
@@ -118,6 +122,7 @@ fn register(fields: &mut Fields<'_>, message: &mut v1::WorkerMessage) -> Result<
         slots: take(fields, "slots", COUNT)?.unwrap_or(1),
         public_key: public_key(fields)?,
         instance: take(fields, "instance", COUNT)?.unwrap_or_default(),
+        types: texts(fields, "types")?,
     };
     message.register = Some(v1::Register {
         spec: Some(spec),

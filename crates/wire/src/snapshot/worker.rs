@@ -36,6 +36,7 @@ pub fn worker_to_wire(no: WorkerNo, worker: &Worker) -> v1::WorkerFacts {
         short: worker.short,
         changed_at: worker.changed_at.0,
         last: worker.last.0,
+        unhandled: texts(&worker.unhandled),
     }
 }
 
@@ -55,6 +56,7 @@ fn read(wire: v1::WorkerFacts) -> Result<Worker, Malformed> {
         draining: wire.draining,
         // Those that it loaded come on top of those that it came with.
         models: names("models", &wire.models, usize::MAX)?,
+        unhandled: names("unhandled", &wire.unhandled, usize::MAX)?,
         beat: heartbeat_from_wire(wire.beat.unwrap_or_default()),
         beat_at: Timestamp(wire.beat_at),
         foreign_load_permille: wire.foreign_load_permille,

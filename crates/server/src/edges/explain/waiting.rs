@@ -99,6 +99,7 @@ fn open_job(state: &State, id: &Name) -> v1::OpenDependency {
 
 fn lack_code(lack: &Lack) -> WaitReason {
     match lack {
+        Lack::Type(_) => WaitReason::MissingType,
         Lack::Role(_) => WaitReason::MissingRole,
         Lack::Capability(_) => WaitReason::MissingCapability,
         Lack::Model(_) => WaitReason::MissingModel,
@@ -109,6 +110,7 @@ fn lack_code(lack: &Lack) -> WaitReason {
 
 fn shortage_of_kind(lack: &Lack) -> v1::Shortage {
     match lack {
+        Lack::Type(kind) => shortage(What::Type, kind.as_str(), 0, 0),
         Lack::Role(role) => shortage(What::Role, role.as_str(), 0, 0),
         Lack::Capability(capability) => shortage(What::Capability, capability.as_str(), 0, 0),
         Lack::Model(model) => shortage(What::Model, model.as_str(), 0, 0),

@@ -167,5 +167,9 @@ fn is_able(worker: &WorkerSpec, job: &JobSpec) -> bool {
     let skilled = needs.capabilities.iter().all(|wanted| worker.capabilities.contains(wanted));
     let warm =
         needs.model.as_ref().is_none_or(|m| worker.loads_models || worker.models.contains(m));
-    suits && skilled && warm
+    // Others may say that they take any and lack a handler all the same.
+    let handles = worker.types.contains(&needs.kind)
+        || needs.kind.as_str() == KINDS[0]
+        || worker.id == plan::worker_id(0);
+    suits && skilled && warm && handles
 }

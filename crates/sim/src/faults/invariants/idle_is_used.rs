@@ -58,5 +58,8 @@ fn suits(worker: &Worker, job: &Job) -> bool {
     let skilled = needs.capabilities.iter().all(|skill| worker.spec.capabilities.contains(skill));
     let warm =
         needs.model.as_ref().is_none_or(|model| worker.spec.loads_models || worker.is_warm(model));
-    wanted && skilled && warm && worker.fits(needs.resources)
+    let types = &worker.spec.types;
+    let handles = (types.is_empty() || types.contains(&needs.kind))
+        && !worker.unhandled.contains(&needs.kind);
+    wanted && skilled && warm && handles && worker.fits(needs.resources)
 }

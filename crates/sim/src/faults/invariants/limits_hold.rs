@@ -45,6 +45,13 @@ fn is_suitable(job: JobNo, worker: &WorkerRecord, ledger: &Ledger) -> Result<(),
         return Err(format!("job {job} is of type {}, which is paused", record.spec.kind()));
     }
     let needs = &record.spec.requirements;
+    let types = &worker.spec.types;
+    if !types.is_empty() && !types.contains(&needs.kind) {
+        return Err(format!("job {job} is of type {}; {id} has no handler for it", needs.kind));
+    }
+    if worker.unhandled.contains(&needs.kind) {
+        return Err(format!("{id} said that it does not handle {}, as job {job} is", needs.kind));
+    }
     if let Some(lacking) =
         needs.capabilities.iter().find(|wanted| !worker.spec.capabilities.contains(wanted))
     {

@@ -17,6 +17,11 @@ impl SimWorker {
         if !self.seen.insert(offer.attempt.token) {
             return;
         }
+        if self.lacks.as_ref() == Some(offer.spec.kind()) {
+            stage.count("no_handler");
+            self.refuse(stage, offer);
+            return;
+        }
         let exactly_once = offer.spec.guarantee == Guarantee::ExactlyOnce;
         let (phase, report) = if exactly_once {
             (HeldPhase::Claiming, Report::Claim)
@@ -33,6 +38,21 @@ impl SimWorker {
         });
         self.say(stage, offer.attempt.token, report);
         self.fill_slots(stage);
+    }
+
+    /// It has no handler for such jobs.
+    fn refuse(&mut self, stage: &mut Stage, offer: Offer) {
+        let token = offer.attempt.token;
+        self.held.push(Held {
+            attempt: offer.attempt,
+            spec: offer.spec,
+            number: offer.number,
+            load_model: None,
+            phase: HeldPhase::Ended,
+            unanswered: None,
+        });
+        let (cause, error) = (FailureCause::NoHandler, String::new());
+        self.say(stage, token, Report::Fail { cause, error, retry_after: None });
     }
 
     pub(super) fn granted(&mut self, stage: &mut Stage, attempt: HeldAttempt) {

@@ -27,6 +27,8 @@ pub(crate) struct SimWorker {
     /// 100 is ordinary.
     pub speed_percent: u32,
     pub alive: bool,
+    /// A type that it has no handler for, although it does not say so when it registers.
+    pub lacks: Option<Name>,
     /// It heartbeats and makes no progress.
     pub gray: bool,
     /// What it missed while it was stopped; none if it runs.
@@ -81,6 +83,7 @@ impl SimWorker {
             spec,
             speed_percent,
             alive: false,
+            lacks: None,
             gray: false,
             missed: None,
             link: Link::Down,

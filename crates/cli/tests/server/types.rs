@@ -1,0 +1,71 @@
+//! Two kinds of workers in one fleet: no job goes to the wrong one.
+
+use crate::fixture::World;
+
+#[test]
+fn jobs_go_only_to_workers_that_handle_their_type() {
+    let world = World::new();
+    let _exec = world.worker("exec-worker", &[]);
+    let _echo = world.worker("echo-worker", &["--type", "echo=cat"]);
+    // Both take exec; only one takes echo.
+    let mut jobs = Vec::new();
+    for number in 0..12 {
+        let id = format!("echo-{number}");
+        world.fine(&["submit", "--type", "echo", "--id", &id, "--payload", "\"hello\""]);
+        jobs.push(id);
+    }
+    for id in &jobs {
+        world.wait_for(id, "completed");
+        let job = world.json(&["job", id, "--json"]);
+        assert_eq!(job["attempts"][0]["worker"], "echo-worker", "{job}");
+        assert_eq!(job["attempts"].as_array().unwrap().len(), 1, "{job}");
+        assert_eq!(job["result"]["stdout"], "\"hello\"", "{job}");
+    }
+}
+
+#[test]
+fn a_type_that_nobody_handles_waits_and_says_so() {
+    let world = World::new();
+    let _exec = world.worker("exec-worker", &[]);
+    world.fine(&["submit", "--type", "resize", "--id", "a", "--retry", "1"]);
+    let why = world.json(&["explain", "a", "--json"]);
+    assert_eq!(why["waiting"]["reason"], "missing_type", "{why}");
+    assert!(why["summary"].to_string().contains("no handler for the type resize"), "{why}");
+    let _resize = world.worker("resize-worker", &["--type", "resize=wc -c"]);
+    world.wait_for("a", "completed");
+    assert_eq!(world.json(&["job", "a", "--json"])["attempts"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn commands_of_one_kind_are_predicted_by_their_like() {
+    let world = World::new();
+    let _worker = world.worker("w1", &[]);
+    world.fine(&["run", "--type", "sleep", "--", "sleep", "0.1"]);
+    world.fine(&["run", "--type", "echo", "--", "echo", "hello"]);
+    let predictions = world.json(&["predictions", "--json"]);
+    let text = predictions.to_string();
+    assert!(text.contains("exec/sleep") && text.contains("exec/echo"), "{text}");
+}
+
+#[test]
+fn a_command_does_not_see_what_the_worker_was_given() {
+    let world = World::new();
+    let secret = ("BELLWETHER_TOKEN_OF_NOBODY", "hush");
+    let passed = ("SHOWN", "yes");
+    let arguments = ["--pass-env", "SHOWN"];
+    let _worker = world.worker_with("w1", &arguments, &[secret, passed]);
+    let seen = world.fine(&["run", "--env", "OWN=1", "--", "env"]);
+    assert!(!seen.contains("hush"), "{seen}");
+    for wanted in ["SHOWN=yes", "OWN=1", "PATH=", "BELLWETHER_JOB="] {
+        assert!(seen.contains(wanted), "{wanted} is not in {seen}");
+    }
+}
+
+#[test]
+fn a_wrong_folder_is_blamed_on_the_folder() {
+    let world = World::new();
+    let _worker = world.worker("w1", &[]);
+    let failed = world.run(&["run", "--cwd", "/no/such/folder", "--", "true"]);
+    let told = String::from_utf8_lossy(&failed.stderr);
+    assert!(told.contains("/no/such/folder (cwd)"), "{told}");
+}
