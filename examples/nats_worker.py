@@ -17,7 +17,7 @@ async def say(kind, **fields):
 
 async def register():
     attempts = [{"job": offer["job"], "token": token} for token, offer in held.items()]
-    await say("register", instance=instance, slots=4, held=attempts)
+    await say("register", instance=instance, slots=4, types=["echo"], held=attempts)
 
 async def run(offer):
     try:

@@ -20,7 +20,7 @@ def say(kind, **fields):
 
 def register():
     attempts = [{"job": offer["job"], "token": token} for token, offer in held.items()]
-    say("register", instance=instance, slots=4, held=attempts)
+    say("register", instance=instance, slots=4, types=["echo"], held=attempts)
 
 def run(offer):
     try:

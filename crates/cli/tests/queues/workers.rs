@@ -29,7 +29,7 @@ async fn python_worker_completes_jobs(kind: Kind, script: &str) -> Result<()> {
     let broker = site.outside()?;
     let mut listener = Listener::start(&site).await?;
     let _worker = start_python(&site, script)?;
-    let job = |id: &str, guarantee: &str| json!({"id": id, "type": "any", "guarantee": guarantee, "payload": {"of": id}});
+    let job = |id: &str, guarantee: &str| json!({"id": id, "type": "echo", "guarantee": guarantee, "payload": {"of": id}});
     broker
         .publish(vec![
             message("a", &job("a", "at_least_once")),
