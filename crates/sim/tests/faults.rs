@@ -23,7 +23,8 @@ fn every_kind_of_fault_strikes() {
     assert!(missing.is_empty(), "never struck: {missing:?}");
 }
 
-const KINDS: [&str; 43] = [
+const KINDS: [&str; 44] = [
+    "no_handler",
     "append_failed",
     "append_failed_after_writing",
     "append_misplaced",

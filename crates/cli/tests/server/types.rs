@@ -29,7 +29,7 @@ fn a_type_that_nobody_handles_waits_and_says_so() {
     let _exec = world.worker("exec-worker", &[]);
     world.fine(&["submit", "--type", "resize", "--id", "a", "--retry", "1"]);
     let why = world.json(&["explain", "a", "--json"]);
-    assert_eq!(why["waiting"]["reason"], "missing_type", "{why}");
+    assert_eq!(why["waiting_for"]["reason"], "missing_type", "{why}");
     assert!(why["summary"].to_string().contains("no handler for the type resize"), "{why}");
     let _resize = world.worker("resize-worker", &["--type", "resize=wc -c"]);
     world.wait_for("a", "completed");

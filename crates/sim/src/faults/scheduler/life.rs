@@ -111,7 +111,8 @@ impl Scheduler {
         let Some(mut host) = self.host(stage, &opened, &journal, seed) else { return false };
         stage.note(|| format!("a scheduler recovers at {}", host.engine().last_seq()));
         stage.see(Observation::Recovered { engine: host.engine(), reign: self.reigns });
-        if stage.rare(stage.weather.crash) {
+        // It recovers far less often than it does anything else.
+        if stage.rare(stage.weather.crash * 10) {
             stage.count(Moment::Recovering.fault());
             stage.after(1_000_000, Due::Boots);
             return false;
