@@ -3,7 +3,7 @@
 //! It becomes the same message that a worker sends over gRPC, so that there is one way to take it.
 
 use bellwether_core::model::FailureCause;
-use bellwether_core::model::limits::LABELS_MAX;
+use bellwether_core::model::limits::{LABELS_MAX, TYPES_MAX};
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -122,7 +122,7 @@ fn register(fields: &mut Fields<'_>, message: &mut v1::WorkerMessage) -> Result<
         slots: take(fields, "slots", COUNT)?.unwrap_or(1),
         public_key: public_key(fields)?,
         instance: take(fields, "instance", COUNT)?.unwrap_or_default(),
-        types: texts(fields, "types")?,
+        types: texts(fields, "types", TYPES_MAX)?,
     };
     message.register = Some(v1::Register {
         spec: Some(spec),
