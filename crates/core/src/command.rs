@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use crate::model::{
     Config, FailureCause, Heartbeat, HeldAttempt, JobId, JobNo, Micros, Name, Sample, Submission,
-    Token, WorkerId, WorkerSpec,
+    Token, WallAhead, WorkerId, WorkerSpec,
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,6 +73,14 @@ pub enum Command {
     },
     /// Time has passed.
     Tick,
+    /// Nobody has listened for so long: that counts against nobody.
+    ExtendTerms {
+        by: Micros,
+    },
+    /// The wall clock was set, or goes its own way.
+    StepClock {
+        ahead: WallAhead,
+    },
 }
 
 /// What a worker says of an attempt. Every report is fenced by the attempt's token.

@@ -31,7 +31,7 @@ crate::listed! {
         ForgetReturningWorker,
         /// Jobs are placed only now and then.
         LeaveWorkersIdle,
-        /// A clock that goes back takes the time with it.
-        FollowClockBack,
+        /// A failure is dated back to a moment before others.
+        BackdatesFailures,
     }
 }

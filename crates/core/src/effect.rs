@@ -96,7 +96,9 @@ pub(crate) fn effects_of(state: &State, seq: Seq, event: &Event) -> Effects {
         | Event::BreakerOpened { .. }
         | Event::BreakerClosed
         | Event::DriftDetected { .. }
-        | Event::Warmed { .. } => Effects::new(),
+        | Event::Warmed { .. }
+        | Event::TermsExtended { .. }
+        | Event::ClockStepped { .. } => Effects::new(),
     }
 }
 

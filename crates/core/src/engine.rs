@@ -119,12 +119,8 @@ impl Engine {
     /// until they are durable. Time never goes back: an earlier `now` counts as the last one.
     pub fn handle(&mut self, now: Timestamp, command: Command) -> Handled {
         self.state.now = self.state.now.max(now);
-        #[cfg(feature = "defects")]
-        if self.has(crate::defect::Defect::FollowClockBack) {
-            self.state.now = now;
-        }
         if std::mem::take(&mut self.fresh) {
-            self.start_terms();
+            self.restart_terms(self.state.now.since(self.state.event_time));
         }
         let result = self.decide(command);
         self.place_jobs();
@@ -176,6 +172,8 @@ impl Engine {
             }
             Command::Warm { kind, samples } => self.warm(kind, samples),
             Command::Tick => self.tick(),
+            Command::ExtendTerms { by } => self.extend_terms(by),
+            Command::StepClock { ahead } => self.step_clock(ahead),
         }
     }
 
@@ -235,7 +233,15 @@ impl Engine {
             self.pending.push_back((seq, effect));
         }
         let parent = self.parent_of(&event);
-        let mut entry = Entry { seq, at: self.state.now, parent, event, moved: Box::default() };
+        let at = self.state.now;
+        #[cfg(feature = "defects")]
+        let at = match &event {
+            Event::AttemptFailed { .. } if self.has(crate::defect::Defect::BackdatesFailures) => {
+                at - crate::model::Micros::from_secs(1)
+            }
+            _ => at,
+        };
+        let mut entry = Entry { seq, at, parent, event, moved: Box::default() };
         entry.moved = self.state.apply(&entry);
         self.adopt_configuration(&entry.event);
         self.batch.push(entry);
@@ -270,22 +276,6 @@ impl Engine {
             && !self.custom_predictor
         {
             self.predictor = predictor(config.predictor);
-        }
-    }
-
-    /// After a restart everybody has a fresh term: the time that the scheduler was away is nobody's
-    /// fault.
-    fn start_terms(&mut self) {
-        let now = self.state.now;
-        let workers: Vec<_> = self.state.workers.keys().collect();
-        for no in workers {
-            self.heard_of(no);
-        }
-        let grace = self.state.config.heartbeat_interval.times(2);
-        self.state.index.timers.postpone_attempts(now + grace);
-        #[cfg(feature = "defects")]
-        if self.has(crate::defect::Defect::SnapshotForgetsTimers) {
-            self.state.index.timers.clear();
         }
     }
 

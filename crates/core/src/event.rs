@@ -9,7 +9,7 @@ use crate::life::Moved;
 use crate::model::config::Weights;
 use crate::model::{
     AcceptedJob, Config, FailureCause, Heartbeat, JobNo, Micros, Name, Priority, RevokeReason,
-    RunId, RunNo, Sample, Seq, Strategy, Timestamp, Token, WorkerNo, WorkerSpec,
+    RunId, RunNo, Sample, Seq, Strategy, Timestamp, Token, WallAhead, WorkerNo, WorkerSpec,
 };
 use crate::words;
 
@@ -179,6 +179,15 @@ pub enum Event {
         kind: Name,
         samples: Vec<Sample>,
     },
+    /// The scheduler was away for so long. Open attempts are given that time once more.
+    TermsExtended {
+        by: Micros,
+    },
+    /// The wall clock, which had been this far ahead of the scheduler's time, is that far ahead now.
+    ClockStepped {
+        from: WallAhead,
+        to: WallAhead,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -334,7 +343,9 @@ impl Event {
             | Event::BreakerOpened { .. }
             | Event::BreakerClosed
             | Event::DriftDetected { .. }
-            | Event::Warmed { .. } => None,
+            | Event::Warmed { .. }
+            | Event::TermsExtended { .. }
+            | Event::ClockStepped { .. } => None,
         }
     }
 
@@ -390,6 +401,8 @@ impl Event {
             Event::BreakerClosed => "breaker_closed",
             Event::DriftDetected { .. } => "drift_detected",
             Event::Warmed { .. } => "predictions_warmed",
+            Event::TermsExtended { .. } => "terms_extended",
+            Event::ClockStepped { .. } => "clock_stepped",
         }
     }
 }

@@ -99,12 +99,13 @@ impl Entry {
         let taken = jobs.iter().zip(first..).map(|(job, no)| Transition {
             job: JobNo(no),
             from: None,
-            to: job.status_at(self.at),
+            to: self.moved_to(JobNo(no)).unwrap_or_else(|| job.status_at(self.at)),
             why,
         });
         let own = self.own_transition();
         let own = own.map(|(job, from, to)| Transition { job, from, to, why });
-        let moved = self.moved.iter().map(|moved| Transition {
+        let others = if jobs.is_empty() { &self.moved[..] } else { &[] };
+        let moved = others.iter().map(|moved| Transition {
             job: moved.job,
             // A job that starts over comes from wherever it had ended.
             from: (why.job() != Some(moved.job)).then_some(JobStatus::Waiting),
@@ -112,6 +113,11 @@ impl Entry {
             why,
         });
         taken.chain(own).chain(moved)
+    }
+
+    /// Where the event alone does not tell.
+    fn moved_to(&self, job: JobNo) -> Option<JobStatus> {
+        self.moved.iter().find(|moved| moved.job == job).map(|moved| moved.to)
     }
 
     /// Of the job that the event is about, where the event's own fields tell.
@@ -154,7 +160,9 @@ impl Entry {
             | Event::BreakerOpened { .. }
             | Event::BreakerClosed
             | Event::DriftDetected { .. }
-            | Event::Warmed { .. } => return None,
+            | Event::Warmed { .. }
+            | Event::TermsExtended { .. }
+            | Event::ClockStepped { .. } => return None,
         };
         Some((self.event.job()?, from, to))
     }

@@ -17,8 +17,8 @@ use crate::life::Counts;
 use crate::model::table::Table;
 use crate::model::{
     Attempt, Config, FailureCause, Heartbeat, HeldAttempt, JobNo, JobSpec, JobStatus, MaybeWorker,
-    Micros, Name, Phase, Priority, Resources, RunId, RunNo, Seq, Timestamp, Token, WorkerId,
-    WorkerNo, WorkerSpec, WorkerStatus,
+    Micros, Name, Phase, Priority, Resources, RunId, RunNo, Seq, Timestamp, Token, WallAhead,
+    WorkerId, WorkerNo, WorkerSpec, WorkerStatus,
 };
 use crate::place::breaker::Breaker;
 use crate::place::hedge::Hedging;
@@ -32,6 +32,8 @@ pub struct State {
     pub now: Timestamp,
     /// The latest time of an event.
     pub event_time: Timestamp,
+    /// Of the scheduler's time, as far as is known.
+    pub wall_ahead: WallAhead,
     pub config: Config,
     pub config_version: u64,
     pub last_job: JobNo,
@@ -301,6 +303,11 @@ impl State {
     /// The time of the latest event.
     pub fn event_time(&self) -> Timestamp {
         self.event_time
+    }
+
+    /// How far the wall clock is ahead of the scheduler's time.
+    pub fn wall_ahead(&self) -> WallAhead {
+        self.wall_ahead
     }
 
     pub fn config(&self) -> &Config {

@@ -1,6 +1,6 @@
 //! What clients send, and time itself.
 
-use bellwether_core::model::{Config, JobId, Micros, Timestamp};
+use bellwether_core::model::{Config, JobId, Micros};
 use bellwether_core::{Command, Handled};
 
 use crate::defect::Defect;
@@ -15,12 +15,10 @@ const SWEEP_INTERVAL: Micros = Micros(60_000_000);
 impl<E: Edge> Host<E> {
     pub fn handle_commands(
         &mut self,
-        now: Timestamp,
         commands: Vec<Command>,
         asker: E::Asker<Vec<Settled>>,
         observer: &mut impl Observer,
     ) {
-        self.now = now;
         if let Some(why) = self.mode.refuses() {
             self.replies.give(Reply::Settled(asker, Err(why)));
             return;
@@ -75,24 +73,20 @@ impl<E: Edge> Host<E> {
     /// Time has passed. `is_gone` knows the watchers that nobody can be told through.
     pub fn handle_tick(
         &mut self,
-        now: Timestamp,
         is_gone: impl Fn(&E::Watcher) -> bool,
         observer: &mut impl Observer,
     ) {
-        self.now = now;
-        if self.mode == Mode::Reigning
-            && !self.must_wait()
-            && self.engine.next_deadline().is_some_and(|at| at <= now)
-        {
+        if self.mode == Mode::Reigning && !self.must_wait() && self.is_tick_due() {
             self.command(Command::Tick, observer);
         }
-        if now.since(self.swept_at) > SWEEP_INTERVAL {
-            self.swept_at = now;
+        if self.now.since(self.swept_at) > SWEEP_INTERVAL {
+            self.swept_at = self.now;
             self.waiters.sweep(is_gone);
         }
     }
 
-    /// The first commands of a reign: these settings hold, if any are given, and time has passed.
+    /// The first commands of a reign: these settings hold, if any are given, this is where the wall
+    /// clock is, and time has passed.
     pub(crate) fn begin(&mut self, settings: Option<Config>, observer: &mut impl Observer) {
         self.mode = Mode::Reigning;
         if let Some(config) = settings {
@@ -101,6 +95,7 @@ impl<E: Edge> Host<E> {
             let handled = self.command(configure, observer);
             handled.result.expect("the configuration was validated when it was read");
         }
+        self.look_at_the_wall(observer);
         self.command(Command::Tick, observer);
     }
 

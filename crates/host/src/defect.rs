@@ -23,5 +23,9 @@ listed! {
         LosesEffects,
         /// The second batch in flight is taken for durable with the first.
         ReleasesOutOfOrder,
+        /// A scheduler that was away takes that for the silence of all others.
+        TakesAbsenceForSilence,
+        /// Spans follow the wall clock.
+        FollowsWallClock,
     }
 }

@@ -1,7 +1,7 @@
 //! The journal's side of the host: handing events over, releasing what has become durable, starting
 //! over when that fails.
 
-use bellwether_core::model::{Config, Timestamp};
+use bellwether_core::model::Config;
 use bellwether_core::{Effect, Engine, Entry};
 use bellwether_journal::{AppendError, Head};
 
@@ -119,33 +119,25 @@ impl<E: Edge> Host<E> {
     }
 
     /// The state has been built again from the journal, which ends at `head`.
-    pub fn handle_rebuilt(
-        &mut self,
-        now: Timestamp,
-        engine: Engine,
-        head: Head,
-        observer: &mut impl Observer,
-    ) {
-        self.now = now;
+    pub fn handle_rebuilt(&mut self, engine: Engine, head: Head, observer: &mut impl Observer) {
         self.stand_on(engine, head);
         match self.mode {
             Mode::Rebuilding { full: true } => {
-                self.mode = Mode::Full { probe_at: now + PROBE_INTERVAL };
+                self.mode = Mode::Full { probe_at: self.now + PROBE_INTERVAL };
             }
             _ => self.begin(self.settings_after_failure(), observer),
         }
     }
 
     /// Whether it is time to look if the disk has space again.
-    pub fn must_probe(&self, now: Timestamp) -> bool {
-        matches!(self.mode, Mode::Full { probe_at } if probe_at <= now)
+    pub fn must_probe(&self) -> bool {
+        matches!(self.mode, Mode::Full { probe_at } if probe_at <= self.now)
     }
 
-    pub fn handle_probe(&mut self, now: Timestamp, has_space: bool, observer: &mut impl Observer) {
-        self.now = now;
+    pub fn handle_probe(&mut self, has_space: bool, observer: &mut impl Observer) {
         match self.mode {
             Mode::Full { .. } if has_space => self.begin(self.settings_after_failure(), observer),
-            Mode::Full { .. } => self.mode = Mode::Full { probe_at: now + PROBE_INTERVAL },
+            Mode::Full { .. } => self.mode = Mode::Full { probe_at: self.now + PROBE_INTERVAL },
             _ => {}
         }
     }

@@ -1,6 +1,6 @@
 //! What a driver lends the host: types that pass through it unseen, and somebody who looks on.
 
-use bellwether_core::model::Timestamp;
+use bellwether_core::model::{Micros, Timestamp, WallAhead};
 use bellwether_core::{Command, Effect, Engine, Handled};
 
 /// The types of a driver that the host keeps for it and gives back.
@@ -29,6 +29,12 @@ pub trait Observer {
 
     /// The effect's event is durable; it leaves with the next messages.
     fn released(&mut self, _effect: &Effect) {}
+
+    /// The driver comes back after so long; nobody has listened meanwhile.
+    fn late(&mut self, _away: Micros) {}
+
+    /// The wall clock is not where it was thought to be.
+    fn stepped(&mut self, _from: WallAhead, _to: WallAhead) {}
 
     /// A worker has told the result of a job that another attempt had completed.
     fn duplicate(&mut self) {}

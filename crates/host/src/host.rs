@@ -3,10 +3,12 @@
 use std::collections::VecDeque;
 use std::fmt;
 
-use bellwether_core::model::{Config, Epoch, Micros, Seq, Timestamp, WorkerNo};
+use bellwether_core::model::{Config, Epoch, Micros, Seq, Timestamp, WorkerId, WorkerNo};
 use bellwether_core::{Engine, Entry, State};
 use bellwether_journal::{Head, Snapshot};
 
+use crate::FixedMap;
+use crate::clock::{Reading, Timeline};
 use crate::defect::Defect;
 use crate::edge::{Edge, Observer};
 use crate::mode::Mode;
@@ -27,7 +29,14 @@ pub struct Host<E: Edge> {
     pub(crate) engine: Engine,
     pub(crate) mode: Mode,
     pub(crate) epoch: Epoch,
+    pub(crate) timeline: Timeline,
+    /// The latest time, and what the wall clock showed then.
     pub(crate) now: Timestamp,
+    pub(crate) wall: Timestamp,
+    /// Until then it takes in what has come and gives nobody up.
+    pub(crate) listens_until: Timestamp,
+    /// When it last had listened enough.
+    pub(crate) listened_at: Timestamp,
     /// Messages that came while too much waited for the journal.
     deferred: VecDeque<E::Message>,
     /// The last positions of the batches at the journal.
@@ -36,6 +45,8 @@ pub struct Host<E: Edge> {
     pub(crate) durable: Head,
     pub(crate) replies: Replies<E>,
     pub(crate) outbox: Outbox<E>,
+    /// The instance and the latest connection of each worker.
+    pub(crate) connections: FixedMap<WorkerId, (u64, u64)>,
     pub(crate) waiters: Waiters<E::Watcher>,
     pub(crate) swept_at: Timestamp,
     pub(crate) schedule: Schedule,
@@ -52,12 +63,17 @@ impl<E: Edge> Host<E> {
             engine,
             mode: Mode::Following,
             epoch: Epoch::default(),
+            timeline: Timeline::default(),
             now: Timestamp(0),
+            wall: Timestamp(0),
+            listens_until: Timestamp(0),
+            listened_at: Timestamp(0),
             deferred: VecDeque::new(),
             in_flight: VecDeque::new(),
             durable: head,
             replies: Replies::default(),
             outbox: Outbox::default(),
+            connections: FixedMap::default(),
             waiters: Waiters::default(),
             swept_at: Timestamp(0),
             schedule: Schedule::new(snapshot_every, snapshot),
@@ -78,13 +94,15 @@ impl<E: Edge> Host<E> {
     /// on; else those of the journal do.
     pub fn reign(
         &mut self,
-        now: Timestamp,
+        reading: Reading,
         epoch: Epoch,
         settings: Option<Config>,
         observer: &mut impl Observer,
     ) {
-        self.now = now;
-        self.swept_at = now;
+        self.timeline = Timeline::begin(reading, self.state().event_time());
+        self.now = self.time_at(reading);
+        self.wall = reading.wall;
+        self.swept_at = self.now;
         self.epoch = epoch;
         self.begin(settings, observer);
     }
@@ -138,12 +156,13 @@ impl<E: Edge> Host<E> {
         self.waiters.poll()
     }
 
-    /// When to call [`Host::handle_tick`] or, with a full disk, to probe it.
+    /// When to begin the next round at the latest: to call [`Host::handle_tick`] or, with a full
+    /// disk, to probe it.
     pub fn next_deadline(&self) -> Option<Timestamp> {
         match self.mode {
             // While the journal is behind, a tick would only add to the heap.
             Mode::Reigning if self.must_wait() => None,
-            Mode::Reigning => self.engine.next_deadline(),
+            Mode::Reigning => self.next_round(),
             Mode::Full { probe_at } => Some(probe_at),
             Mode::Rebuilding { .. } | Mode::Following | Mode::Deposed | Mode::Stopped => None,
         }

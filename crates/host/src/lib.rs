@@ -1,11 +1,10 @@
 //! The driver around the engine, without I/O: what to append, whom to answer, when to wake.
 //!
-//! A [`Host`] is told what comes (`handle_*`, with the time) and asked what to do about it
-//! (`poll_*`). The server drives it with threads and channels, the simulator with virtual time.
+//! A [`Host`] is told what comes (`handle_*`) and asked what to do about it (`poll_*`). The server drives it with threads and channels, the simulator with virtual time.
 //!
 //! The order of calls: [`Host::new`], which follows; [`Host::handle_entries`] for what the journal
-//! holds behind the snapshot; [`Host::reign`]. Then rounds: handle as many messages as have come,
-//! unless [`Host::must_wait`] (then [`Host::defer`], and [`Host::poll_deferred`] later);
+//! holds behind the snapshot; [`Host::reign`]. Then rounds: say what time it is
+//! ([`Host::handle_time`]); handle as many messages as have come, unless [`Host::must_wait`] (then [`Host::defer`], and [`Host::poll_deferred`] later);
 //! [`Host::poll_batch`], append it, and say what became of it ([`Host::handle_durable`],
 //! [`Host::handle_failure`]); [`Host::drain_outgoing`], [`Host::poll_reply`] and
 //! [`Host::poll_watched`]. At [`Host::next_deadline`] call [`Host::handle_tick`].
@@ -17,6 +16,7 @@
 //! Deliberately absent: clocks, threads, channels, files, and every decision of the scheduler,
 //! which is the engine's.
 
+mod clock;
 mod commands;
 pub mod defect;
 mod durability;
@@ -30,6 +30,7 @@ mod snapshots;
 mod unavailable;
 mod waiters;
 
+pub use clock::Reading;
 pub use defect::Defect;
 pub use durability::{BATCHES_IN_FLIGHT_MAX, Failure};
 pub use edge::{Edge, Observer, Unobserved};

@@ -1,6 +1,6 @@
 //! What workers send.
 
-use bellwether_core::model::{HeldAttempt, JobNo, Timestamp, Token, WorkerId, WorkerSpec};
+use bellwether_core::model::{HeldAttempt, JobNo, Token, WorkerId, WorkerSpec};
 use bellwether_core::{Answer, Command, JobState, Rejection, Report};
 
 use crate::edge::{Edge, Observer};
@@ -9,6 +9,8 @@ use crate::mode::Mode;
 use crate::outbox::{End, Refusal, Registered};
 use crate::reply::Pending;
 
+/// Workers whose latest connection is remembered.
+const CONNECTIONS_MAX: usize = 100_000;
 /// Stands for a part of a message that is about no attempt.
 const NO_ATTEMPT: HeldAttempt = HeldAttempt { job: JobNo(0), token: Token(0) };
 
@@ -33,6 +35,8 @@ pub struct SessionInput<L, M> {
 pub struct Registration<L> {
     pub spec: WorkerSpec,
     pub held: Vec<HeldAttempt>,
+    /// Which of its process's connections this is; 0 if they are not counted.
+    pub connection: u64,
     pub link: L,
 }
 
@@ -50,12 +54,10 @@ pub struct NumberedReport {
 impl<E: Edge> Host<E> {
     pub fn handle_session(
         &mut self,
-        now: Timestamp,
         session: SessionKey,
         input: SessionInput<E::Link, E::Malformed>,
         observer: &mut impl Observer,
     ) {
-        self.now = now;
         let SessionInput { worker, register, before, reports, malformed, after, last_report } =
             input;
         if let Some(why) = self.mode.refuses() {
@@ -124,8 +126,12 @@ impl<E: Edge> Host<E> {
         registration: Registration<E::Link>,
         observer: &mut impl Observer,
     ) -> bool {
-        let Registration { spec, held, link } = registration;
+        let Registration { spec, held, connection, link } = registration;
         self.outbox.open(session, link);
+        if self.is_outdated(&spec, connection) {
+            self.reply(Pending::End(session, End::Replaced));
+            return false;
+        }
         match self.command(Command::Register { spec, held }, observer).result {
             Ok(Answer::Registered { worker, unknown }) => {
                 let heartbeat_interval = self.state().config().heartbeat_interval;
@@ -141,6 +147,23 @@ impl<E: Edge> Host<E> {
                 false
             }
         }
+    }
+
+    /// Whether the process has given this connection up for another that it has registered on. Such
+    /// are read after an absence, in any order, and say what the process held then.
+    fn is_outdated(&mut self, spec: &WorkerSpec, connection: u64) -> bool {
+        if connection == 0 {
+            return false;
+        }
+        if self.connections.len() >= CONNECTIONS_MAX {
+            self.connections.clear();
+        }
+        let latest = self.connections.entry(spec.id.clone()).or_default();
+        if latest.0 == spec.instance && connection < latest.1 {
+            return true;
+        }
+        *latest = (spec.instance, connection);
+        false
     }
 
     fn session_commands(

@@ -2,10 +2,14 @@
 
 use std::convert::Infallible;
 
-use bellwether_core::model::{Config, Epoch, JobSpec, Micros, Name, Seq, Submission, Timestamp};
-use bellwether_core::{Command, Engine};
+use bellwether_core::model::{
+    Config, Epoch, HeldAttempt, JobNo, JobSpec, Micros, Name, Seq, Submission, Timestamp,
+    WallAhead, WorkerSpec, WorkerStatus,
+};
+use bellwether_core::{Command, Engine, Report};
 use bellwether_host::{
-    BATCHES_IN_FLIGHT_MAX, Edge, Failure, Host, Mode, Reply, Unavailable, Unobserved,
+    BATCHES_IN_FLIGHT_MAX, Edge, Failure, Host, Mode, Reading, Registration, Reply, ReportNumber,
+    SessionInput, SessionKey, Unavailable, Unobserved,
 };
 use bellwether_journal::{Head, Journal as _, MemoryJournal, MemoryStore, Reader as _};
 
@@ -25,7 +29,13 @@ struct World {
     host: Host<TestEdge>,
     store: MemoryStore,
     journal: MemoryJournal,
-    now: Timestamp,
+    /// Microseconds.
+    now: u64,
+}
+
+/// Both clocks show the same.
+fn reading(micros: u64) -> Reading {
+    Reading { monotonic: Micros(micros), wall: Timestamp(micros) }
 }
 
 impl World {
@@ -34,8 +44,8 @@ impl World {
         let journal = MemoryJournal::open(&store).expect("a new store opens");
         let engine = Engine::new(Config::default());
         let mut host = Host::new(engine, Head::default(), Seq(0), 1_000_000);
-        host.reign(Timestamp(1), journal.epoch(), Some(settings), &mut Unobserved);
-        let mut world = World { host, store, journal, now: Timestamp(1) };
+        host.reign(reading(1), journal.epoch(), Some(settings), &mut Unobserved);
+        let mut world = World { host, store, journal, now: 1 };
         world.append_all();
         world
     }
@@ -43,7 +53,13 @@ impl World {
     fn submit(&mut self, id: &'static str) {
         let job = JobSpec::new(Name::fixed(id), Name::fixed("render"));
         let commands = vec![Command::Submit(Submission::one(job))];
-        self.host.handle_commands(self.now, commands, id, &mut Unobserved);
+        self.host.handle_commands(commands, id, &mut Unobserved);
+    }
+
+    /// Time passes, and a round begins.
+    fn pass(&mut self, span: Micros) {
+        self.now += span.0;
+        self.host.handle_time(reading(self.now), &mut Unobserved);
     }
 
     fn append(&mut self, batch: &[bellwether_core::Entry]) {
@@ -65,7 +81,17 @@ impl World {
         for record in self.journal.read(Seq(1)).expect("it can be read") {
             record.expect("it is whole").entries.iter().for_each(|entry| engine.replay(entry));
         }
-        self.host.handle_rebuilt(self.now, engine, self.journal.head(), &mut Unobserved);
+        self.host.handle_rebuilt(engine, self.journal.head(), &mut Unobserved);
+    }
+
+    /// The one that job 1 has.
+    fn attempt(&self) -> HeldAttempt {
+        let job = self.host.state().job(JobNo(1)).expect("it was submitted");
+        HeldAttempt { job: JobNo(1), token: job.offers()[0].token }
+    }
+
+    fn statuses(&self) -> Vec<WorkerStatus> {
+        self.host.state().workers().map(|(_, worker)| worker.status).collect()
     }
 
     fn answers(&mut self) -> Vec<String> {
@@ -116,7 +142,7 @@ fn a_full_disk_refuses_until_there_is_space_and_keeps_the_settings() {
     let mut world = World::new(settings.clone());
     let live = Config { max_retry: 11, ..settings };
     let configure = Command::Configure { config: Box::new(live.clone()), expected_version: None };
-    world.host.handle_commands(world.now, vec![configure], "set", &mut Unobserved);
+    world.host.handle_commands(vec![configure], "set", &mut Unobserved);
     world.append_all();
     world.store.limit(Some(0));
     world.submit("a");
@@ -127,10 +153,11 @@ fn a_full_disk_refuses_until_there_is_space_and_keeps_the_settings() {
     world.submit("b");
     assert_eq!(world.answers(), ["b disk_full"]);
     let probe_at = world.host.next_deadline().unwrap();
-    assert!(!world.host.must_probe(world.now) && world.host.must_probe(probe_at));
+    assert!(!world.host.must_probe());
+    world.pass(probe_at.since(world.host.now()));
+    assert!(world.host.must_probe());
     world.store.limit(None);
-    world.now = probe_at + Micros(1);
-    world.host.handle_probe(world.now, true, &mut Unobserved);
+    world.host.handle_probe(true, &mut Unobserved);
     world.submit("c");
     world.append_all();
     assert_eq!(world.answers(), ["c done"]);
@@ -180,11 +207,100 @@ fn a_follower_applies_and_reigns_with_the_settings_of_the_journal() {
         let record = record.unwrap();
         follower.handle_entries(&record.entries, record.head());
     }
-    follower.handle_commands(world.now, vec![Command::Tick], "tick", &mut Unobserved);
+    follower.handle_commands(vec![Command::Tick], "tick", &mut Unobserved);
     let Some(Reply::Settled("tick", Err(why))) = follower.poll_reply() else { panic!("no answer") };
     assert_eq!(why, Unavailable::Following);
-    follower.reign(world.now, Epoch(2), None, &mut Unobserved);
+    follower.reign(reading(world.now), Epoch(2), None, &mut Unobserved);
     assert_eq!((follower.mode(), follower.epoch()), (Mode::Reigning, Epoch(2)));
     assert_eq!(follower.state().config().max_retry, 9);
     assert!(follower.state().job_no("a").is_some());
+}
+
+/// A running job on a worker that is heard of no more.
+fn with_running_job(world: &mut World) {
+    world.submit("a");
+    let spec = WorkerSpec::new(Name::fixed("w"), 1);
+    let worker = spec.id.clone();
+    let input = SessionInput {
+        worker: worker.clone(),
+        register: Some(Registration { spec, held: Vec::new(), connection: 0, link: () }),
+        before: Vec::new(),
+        reports: Vec::new(),
+        malformed: Vec::new(),
+        after: Vec::new(),
+        last_report: ReportNumber(0),
+    };
+    world.host.handle_session(SessionKey(1), input, &mut Unobserved);
+    let attempt = world.attempt();
+    let report = Command::Report { worker, attempt, report: Report::Acknowledge };
+    world.host.handle_commands(vec![report], "acknowledge", &mut Unobserved);
+    world.append_all();
+    assert_eq!(world.answers(), ["a done", "acknowledge done"]);
+}
+
+#[test]
+fn after_an_absence_everybody_has_a_full_term_and_is_heard_before_time_passes() {
+    let mut world = World::new(Config::default());
+    with_running_job(&mut world);
+    let lease = world.host.state().config().unreachable_after;
+    world.pass(lease.times(10));
+    world.host.handle_tick(|()| false, &mut Unobserved);
+    for _ in 0..100 {
+        world.pass(Micros(lease.0 / 110));
+        world.host.handle_tick(|()| false, &mut Unobserved);
+    }
+    assert_eq!(world.statuses(), [WorkerStatus::Open], "it has most of a term behind it");
+    for _ in 0..20 {
+        world.pass(Micros(lease.0 / 110));
+        world.host.handle_tick(|()| false, &mut Unobserved);
+    }
+    assert_eq!(world.statuses(), [WorkerStatus::Unreachable]);
+}
+
+#[test]
+fn a_driver_that_is_always_late_still_lets_time_pass() {
+    let mut world = World::new(Config::default());
+    let mut job = JobSpec::new(Name::fixed("a"), Name::fixed("render"));
+    job.extras_mut().delay = Micros::from_secs(3);
+    let commands = vec![Command::Submit(Submission::one(job))];
+    world.host.handle_commands(commands, "a", &mut Unobserved);
+    for _ in 0..7 {
+        world.pass(Micros::from_millis(700));
+        world.host.handle_tick(|()| false, &mut Unobserved);
+    }
+    assert_eq!(world.host.state().ready_jobs(), 1);
+}
+
+#[test]
+fn time_follows_the_monotonic_clock_and_the_wall_clock_is_a_fact() {
+    let mut world = World::new(Config::default());
+    let before = world.host.now();
+    for (wall, ahead) in [(3_600, 3_599), (5, 3), (6, 3)] {
+        world.now += 1_000_000;
+        let wall = Timestamp(1 + wall * 1_000_000);
+        let reading = Reading { monotonic: Micros(world.now), wall };
+        world.host.handle_time(reading, &mut Unobserved);
+        assert_eq!(world.host.state().wall_ahead(), WallAhead(ahead * 1_000_000));
+    }
+    assert_eq!(world.host.now().since(before), Micros::from_secs(3));
+}
+
+#[test]
+fn a_reign_begins_where_the_journal_ends_if_the_wall_clock_is_behind_that() {
+    let mut world = World::new(Config::default());
+    world.pass(Micros::from_secs(100));
+    world.submit("a");
+    world.append_all();
+    let mut engine = Engine::new(Config::default());
+    for record in world.journal.read(Seq(1)).unwrap() {
+        record.unwrap().entries.iter().for_each(|entry| engine.replay(entry));
+    }
+    let mut heir: Host<TestEdge> = Host::new(engine, world.journal.head(), Seq(0), 1_000_000);
+    let last = heir.state().event_time();
+    heir.reign(reading(5), Epoch(2), None, &mut Unobserved);
+    assert_eq!(heir.now(), last);
+    heir.handle_time(reading(5_000_005), &mut Unobserved);
+    assert_eq!(heir.now(), last + Micros::from_secs(5));
+    let ahead = heir.state().wall_ahead();
+    assert_eq!(ahead.on_the_wall(heir.now()), Timestamp(5_000_005));
 }

@@ -33,7 +33,7 @@ use crate::edges::security::tokens::{Tokens, TokensError};
 use crate::edges::security::{Exposed, check_exposure};
 use crate::edges::webhooks::{Webhooks, WebhooksError};
 use crate::edges::{listener, rest};
-use crate::event_loop::clock;
+use crate::event_loop::clock::{self, Wall};
 use crate::event_loop::space::SpaceProbe;
 use crate::event_loop::{Handle, Loop, Parts, RecoverError, SettingsError, SettingsFile, recover};
 use crate::identity::{Identity, IdentityError};
@@ -318,8 +318,9 @@ fn start_loop(
     let telemetry = telemetry.transpose().map_err(StartError::Thread)?;
     let (sender, inbox) = mpsc::channel();
     let (durable, position) = watch::channel(journal.head().seq);
-    let handle = Handle::new(sender.clone(), position);
-    let salt = u32::try_from(clock::now().0 % 0xffff).unwrap_or(0);
+    let wall = Wall::default();
+    let handle = Handle::new(sender.clone(), position, wall.clone());
+    let salt = u32::try_from(clock::wall().0 % 0xffff).unwrap_or(0);
     let ids = JobIds::new(journal.epoch(), salt);
     let parts = Parts {
         journal,
@@ -330,6 +331,7 @@ fn start_loop(
         inbox,
         sender,
         durable,
+        wall,
         feed,
         followers: history.followers(),
         tail: history.tail(),

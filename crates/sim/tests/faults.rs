@@ -23,7 +23,7 @@ fn every_kind_of_fault_strikes() {
     assert!(missing.is_empty(), "never struck: {missing:?}");
 }
 
-const KINDS: [&str; 44] = [
+const KINDS: [&str; 49] = [
     "no_handler",
     "append_failed",
     "append_failed_after_writing",
@@ -33,8 +33,9 @@ const KINDS: [&str; 44] = [
     "batches_in_flight",
     "batches_joined",
     "cancel_in_flight",
-    "clock_jumped_backwards",
-    "clock_jumped_forwards",
+    "clock_step_noticed",
+    "clock_stepped_backwards",
+    "clock_stepped_forwards",
     "config_changed",
     "connection_broken",
     "crash_after_append",
@@ -47,6 +48,7 @@ const KINDS: [&str; 44] = [
     "disk_has_room",
     "drain_in_flight",
     "fenced",
+    "late_round",
     "message_cut_off",
     "message_deferred",
     "message_duplicated",
@@ -55,7 +57,10 @@ const KINDS: [&str; 44] = [
     "message_reordered",
     "predictor_failed",
     "rebuilt_in_place",
+    "registration_outdated",
     "report_forged",
+    "scheduler_stopped",
+    "scheduler_stopped_past_leases",
     "submission_flood",
     "submitted_again",
     "submitted_again_renamed",

@@ -6,7 +6,7 @@ use bellwether_core::event::{DeadReason, RunHeader};
 use bellwether_core::model::limits::SAMPLES_MAX;
 use bellwether_core::model::{
     Epoch, FailureCause, JobNo, JobStatus, Micros, Priority, RevokeReason, RunNo, Sample, Seq,
-    Timestamp, Token, WorkerNo,
+    Timestamp, Token, WallAhead, WorkerNo,
 };
 use bellwether_core::{Entry, Event, Moved};
 
@@ -195,6 +195,10 @@ pub fn event_to_wire(event: &Event) -> Wire {
             r#type: kind.to_string(),
             samples: samples.iter().map(sample_to_wire).collect(),
         }),
+        Event::TermsExtended { by } => Wire::TermsExtended(v1::TermsExtended { by: by.0 }),
+        Event::ClockStepped { from, to } => {
+            Wire::ClockStepped(v1::ClockStepped { from: from.0, to: to.0 })
+        }
     }
 }
 
@@ -343,6 +347,10 @@ pub fn event_from_wire(wire: Wire) -> Result<Event, Malformed> {
                 kind: name("warmed.type", &m.r#type)?,
                 samples: samples.collect::<Result<_, _>>()?,
             }
+        }
+        Wire::TermsExtended(m) => Event::TermsExtended { by: Micros(m.by) },
+        Wire::ClockStepped(m) => {
+            Event::ClockStepped { from: WallAhead(m.from), to: WallAhead(m.to) }
         }
     })
 }

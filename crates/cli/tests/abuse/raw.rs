@@ -74,7 +74,7 @@ impl Session {
     pub(crate) async fn open(site: &Site, id: &str) -> Result<Session> {
         let (outgoing, messages) = mpsc::channel(64);
         let spec = v1::WorkerSpec { id: id.into(), slots: 4, instance: 1, ..Default::default() };
-        let register = Some(v1::Register { spec: Some(spec), held: Vec::new() });
+        let register = Some(v1::Register { spec: Some(spec), held: Vec::new(), connection: 0 });
         outgoing.send(v1::WorkerMessage { register, ..Default::default() }).await?;
         let mut link = WorkerLinkClient::new(channel(site).await?);
         let incoming = link.session(ReceiverStream::new(messages)).await?.into_inner();

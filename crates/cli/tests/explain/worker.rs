@@ -48,7 +48,7 @@ impl Worker {
     pub(crate) async fn join(stage: &Stage, spec: v1::WorkerSpec, does: Does) -> Result<Worker> {
         let channel = Endpoint::from_shared(stage.address().to_owned())?.connect().await?;
         let (outgoing, messages) = mpsc::channel(64);
-        let register = Some(v1::Register { spec: Some(spec), held: Vec::new() });
+        let register = Some(v1::Register { spec: Some(spec), held: Vec::new(), connection: 0 });
         outgoing.send(v1::WorkerMessage { register, ..Default::default() }).await?;
         let mut link = WorkerLinkClient::new(channel);
         let mut incoming = link.session(ReceiverStream::new(messages)).await?.into_inner();

@@ -172,7 +172,7 @@ impl State {
         let JobState::Waiting { unmet } = &mut job.state else { return };
         *unmet = unmet.saturating_sub(1);
         if *unmet == 0 {
-            let not_before = job.spec.extras().not_before;
+            let not_before = job.spec.extras().due(self.wall_ahead);
             self.let_go(no, not_before, at);
         }
     }
@@ -186,7 +186,7 @@ impl State {
         let unmet = job.dependencies.iter().filter(open).count();
         let unmet = u32::try_from(unmet).expect("dependencies are bounded");
         let (bytes, run, not_before) =
-            (job.spec.payload.len() as u64, job.run, job.spec.extras().not_before);
+            (job.spec.payload.len() as u64, job.run, job.spec.extras().due(self.wall_ahead));
         let dependents = job.dependents.clone();
 
         let job = self.expect_job_mut(no);

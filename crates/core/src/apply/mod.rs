@@ -7,6 +7,7 @@ mod fleet;
 mod lifecycle;
 mod queue;
 mod retention;
+mod time;
 
 use crate::event::{Entry, Event};
 use crate::life::Moved;
@@ -136,6 +137,8 @@ impl State {
             }
             Event::DriftDetected { .. } => {}
             Event::Warmed { kind, samples } => self.statistics.warm(kind, samples),
+            Event::TermsExtended { by } => self.extend_terms(*by),
+            Event::ClockStepped { to, .. } => self.step_clock(*to),
         }
     }
 }

@@ -40,7 +40,13 @@ impl State {
                 self.expect_job_mut(*dependency).dependents.push(no);
             }
             if job.status_at(at) != JobStatus::Waiting {
-                self.queue_job(no, job.spec.extras().not_before, at);
+                let due = job.spec.extras().due(self.wall_ahead);
+                self.queue_job(no, due, at);
+                // The event alone does not tell how far ahead the wall clock was.
+                let status = JobStatus::queued(due, at);
+                if status != job.status_at(at) {
+                    self.publish(no, status);
+                }
             }
         }
     }

@@ -15,6 +15,7 @@ mod report;
 mod retry;
 mod submit;
 mod tick;
+mod time;
 mod warm;
 
 use crate::engine::Engine;

@@ -164,7 +164,8 @@ impl Engine {
         job.retry = job.retry.or(Some(config.retry_default));
         if let Some(mut extras) = job.extras.take() {
             if extras.delay > Micros::ZERO {
-                extras.not_before = extras.not_before.max(self.state.now + extras.delay);
+                let asked = extras.asked(self.state.wall_ahead);
+                extras.not_before = asked.max(self.state.now + extras.delay);
             }
             // As much as the payload is what no hint means.
             extras.input_bytes = extras.input_bytes.filter(|n| *n != job.payload.len() as u64);

@@ -40,6 +40,15 @@ impl Timers {
         }
     }
 
+    /// Jobs that wait for a moment, in its order.
+    pub(crate) fn delayed_jobs(&self) -> Vec<JobNo> {
+        let jobs = self.set.iter().filter_map(|(_, timer)| match timer {
+            Timer::Delayed(job) => Some(*job),
+            Timer::Worker(_) | Timer::Attempt(..) => None,
+        });
+        jobs.collect()
+    }
+
     pub(crate) fn delayed(&self) -> u64 {
         self.delayed
     }

@@ -44,6 +44,21 @@ impl Phase {
         }
     }
 
+    /// The same with so much more time. When it started stays what it was.
+    #[must_use]
+    pub fn extended(self, by: Micros) -> Phase {
+        match self {
+            Phase::Offered { since, quiet_at } => {
+                Phase::Offered { since: since + by, quiet_at: quiet_at + by }
+            }
+            Phase::Running { since, timeout_at, stalled_at } => Phase::Running {
+                since,
+                timeout_at: timeout_at + by,
+                stalled_at: stalled_at.map(|at| at + by),
+            },
+        }
+    }
+
     pub fn since(self) -> Timestamp {
         match self {
             Phase::Offered { since, .. } | Phase::Running { since, .. } => since,

@@ -169,6 +169,11 @@ pub struct ConfigError {
 }
 
 impl Config {
+    /// A scheduler that has not listened for longer than this was away: terms are counted anew.
+    pub fn away_after(&self) -> Micros {
+        Micros(self.heartbeat_interval.0 / 2)
+    }
+
     /// Refuses settings under which the scheduler could not keep its promises.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let checks = [

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::{JobId, JobNo, Micros, Name, RunId, Timestamp, TraceParent, WorkerId};
+use super::{JobId, JobNo, Micros, Name, RunId, Timestamp, TraceParent, WallAhead, WorkerId};
 use crate::words;
 
 #[derive(
@@ -129,7 +129,8 @@ pub struct JobSpec {
 pub struct Extras {
     /// Counted from the submission; the later of this and `not_before` holds.
     pub delay: Micros,
-    /// Once it is taken, the end of its delay if that is later.
+    /// On the wall clock. Once a job with a delay is taken, the moment at which it may start, which
+    /// is one of the scheduler's time: a span is not to follow the wall clock.
     pub not_before: Timestamp,
     pub escalation: Option<Escalation>,
     /// How much data the job works on, where that is not its payload: a hint for predictions.
@@ -139,6 +140,21 @@ pub struct Extras {
     /// What it shares with other jobs, as a tenant or a machine. Kept and shown; nothing is decided
     /// by it.
     pub concurrency_key: Option<Name>,
+}
+
+impl Extras {
+    /// When a job that was taken may start, with the wall clock this far ahead.
+    pub fn due(&self, wall: WallAhead) -> Timestamp {
+        if self.delay > Micros::ZERO { self.not_before } else { self.asked(wall) }
+    }
+
+    /// The moment before which it is not to start, as it was asked for.
+    pub(crate) fn asked(&self, wall: WallAhead) -> Timestamp {
+        match self.not_before {
+            Timestamp(0) => Timestamp(0),
+            shown => wall.from_the_wall(shown),
+        }
+    }
 }
 
 /// A million of them wait: whoever makes it larger should know.

@@ -25,6 +25,6 @@ pub use job::{
 };
 pub use sample::Sample;
 pub use status::JobStatus;
-pub use time::{Micros, Timestamp};
+pub use time::{Micros, Timestamp, WallAhead};
 pub use trace::TraceParent;
 pub use worker::{Heartbeat, HeldAttempt, WorkerSpec, WorkerStatus};

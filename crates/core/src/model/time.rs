@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 )]
 pub struct Micros(pub u64);
 
-/// A moment: microseconds since the Unix epoch (or since the start of a simulation).
+/// A moment of the scheduler's own time: microseconds that only ever count up, near those since the
+/// Unix epoch (or since the start of a simulation). Where people give or see a moment it is one of
+/// the wall clock, and [`WallAhead`] is between the two.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -47,6 +49,32 @@ impl Timestamp {
     /// How long ago `earlier` was; zero if it lies ahead.
     pub const fn since(self, earlier: Timestamp) -> Micros {
         Micros(self.0.saturating_sub(earlier.0))
+    }
+}
+
+/// How many microseconds the wall clock is ahead of the scheduler's time; behind, if negative.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WallAhead(pub i64);
+
+impl WallAhead {
+    pub fn between(now: Timestamp, wall: Timestamp) -> WallAhead {
+        let ahead = i128::from(wall.0) - i128::from(now.0);
+        WallAhead(i64::try_from(ahead).unwrap_or(if ahead < 0 { i64::MIN } else { i64::MAX }))
+    }
+
+    /// What the wall clock shows at this moment.
+    pub fn on_the_wall(self, at: Timestamp) -> Timestamp {
+        Timestamp(at.0.saturating_add_signed(self.0))
+    }
+
+    /// The moment at which the wall clock shows this.
+    pub fn from_the_wall(self, shown: Timestamp) -> Timestamp {
+        Timestamp(shown.0.saturating_sub_signed(self.0))
+    }
+
+    /// How far apart two readings are, whichever way.
+    pub fn distance(self, other: WallAhead) -> Micros {
+        Micros(self.0.abs_diff(other.0))
     }
 }
 

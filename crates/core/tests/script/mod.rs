@@ -6,6 +6,7 @@
 //! wait 5s                        silence w1 | wake w1 | beat w1 load=500 queue=2 overloaded
 //! cancel|retry a, pin a w1       drain|undrain|leave w1, pause|unpause t
 //! config key=value               restart [snapshot], reconnect w1 [holding=a+b] [new]
+//! away 60s (nobody listens)      clock 3600 (the wall clock is this many seconds ahead)
 //! predictor fails|works          effects, state a, why a, decision a, shadow
 //! -- (leaves out what was said so far)
 //! ```
@@ -16,7 +17,7 @@ mod parse;
 mod render;
 mod world;
 
-use bellwether_core::model::{Config, FailureCause, HeldAttempt, Submission};
+use bellwether_core::model::{Config, FailureCause, HeldAttempt, Submission, WallAhead};
 use bellwether_core::{Answer, Command, Report};
 use expect_test::Expect;
 
@@ -80,6 +81,15 @@ impl Player {
             "wake" => self.set_silent(words.about(), false),
             "beat" => self.beat(&words),
             "restart" => self.restart(&words),
+            "away" => {
+                let by = span(words.about());
+                self.world.now = self.world.now + by;
+                self.send(Command::ExtendTerms { by });
+            }
+            "clock" => {
+                let ahead = WallAhead(words.about().parse::<i64>().expect("seconds") * 1_000_000);
+                self.send(Command::StepClock { ahead });
+            }
             "predictor" => self.set_predictor(words.about()),
             "config" => {
                 let mut config = self.world.engine.state().config().clone();

@@ -67,6 +67,8 @@ impl World {
                 format!("breaker opens for {}", until.since(entry.at))
             }
             Event::BreakerClosed => "breaker closes".to_owned(),
+            Event::TermsExtended { by } => format!("extend terms by {by}"),
+            Event::ClockStepped { to, .. } => format!("wall clock {:+} s", to.0 / 1_000_000),
             Event::Warmed { kind, samples } => format!("warmed {kind} x{}", samples.len()),
             Event::DriftDetected { kind, error_percent, usual_percent } => {
                 format!("drift of {kind}: {error_percent}% instead of {usual_percent}%")

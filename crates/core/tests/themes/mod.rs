@@ -21,6 +21,7 @@ mod retention;
 mod retries;
 mod steering;
 mod strategies;
+mod time;
 mod types;
 mod warm_up;
 mod workers;

@@ -154,6 +154,7 @@ fn after_a_restart_every_worker_has_a_full_term() {
         ",
         expect![[r#"
             assign a w1 | start a w1
+            extend terms by 29.0 s
             a running on w1, failures 0, crashes 0, returns 0
             [59.0 s] attempt a w1 WorkerLost: the worker was not heard of in time | requeue a in 0 us | lost w1
         "#]],

@@ -102,7 +102,9 @@ fn encode_event(buffer: &mut Vec<u8>, event: &Event) {
         | Event::BreakerOpened { .. }
         | Event::BreakerClosed
         | Event::DriftDetected { .. }
-        | Event::Warmed { .. } => event_to_wire(event).encode(buffer),
+        | Event::Warmed { .. }
+        | Event::TermsExtended { .. }
+        | Event::ClockStepped { .. } => event_to_wire(event).encode(buffer),
     }
 }
 

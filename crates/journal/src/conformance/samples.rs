@@ -7,13 +7,13 @@ use bellwether_core::model::config::Weights;
 use bellwether_core::model::{
     AcceptedJob, Config, Escalation, Extras, FailureCause, Guarantee, Heartbeat, JobNo, JobSpec,
     JobStatus, Micros, Name, OnFailure, Priority, Requirements, Resources, RevokeReason, RunNo,
-    Sample, Seq, Strategy, Target, Timestamp, Token, TraceParent, WorkerNo, WorkerSpec,
+    Sample, Seq, Strategy, Target, Timestamp, Token, TraceParent, WallAhead, WorkerNo, WorkerSpec,
 };
 use bellwether_core::{Decision, Entry, Event, Moved, Reason};
 use bytes::Bytes;
 
 /// How many kinds of events there are.
-pub const KINDS: u64 = 33;
+pub const KINDS: u64 = 35;
 
 #[derive(Debug)]
 pub struct Samples {
@@ -133,11 +133,18 @@ impl Samples {
                 error_percent: 80,
                 usual_percent: 20,
             },
-            _ => Event::Warmed {
+            32 => Event::Warmed {
                 kind: Name::fixed("resize"),
                 samples: (0..self.below(3)).map(|_| self.sample()).collect(),
             },
+            33 => Event::TermsExtended { by: Micros(self.number()) },
+            _ => Event::ClockStepped { from: self.wall_ahead(), to: self.wall_ahead() },
         }
+    }
+
+    fn wall_ahead(&mut self) -> WallAhead {
+        let size = self.number() as i64;
+        WallAhead(if self.chance() { size } else { size.wrapping_neg() })
     }
 
     fn accepted_job(&mut self) -> AcceptedJob {

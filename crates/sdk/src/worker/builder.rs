@@ -214,6 +214,7 @@ impl WorkerBuilder {
             address: self.address,
             models_loaded: Vec::new(),
             machine: Machine::default(),
+            connections: 0,
         };
         let task = tokio::spawn(link::run(resident, connection, self.backoff));
         Ok(RunningWorker { id, stop, task })

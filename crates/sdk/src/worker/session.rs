@@ -54,6 +54,8 @@ pub(crate) struct Resident {
     pub(crate) address: String,
     pub(crate) models_loaded: Vec<v1::ModelLoaded>,
     pub(crate) machine: Machine,
+    /// Counted, because a scheduler that was away may find several of them at once.
+    pub(crate) connections: u64,
 }
 
 /// What a session waits for.
@@ -145,7 +147,9 @@ impl<'a> Session<'a> {
         resident.catch_up();
         let (outgoing, messages) = mpsc::channel(MESSAGES_AHEAD);
         let spec = Some(resident.spec.clone());
-        let register = v1::Register { spec, held: resident.desk.held() };
+        resident.connections += 1;
+        let (held, connection) = (resident.desk.held(), resident.connections);
+        let register = v1::Register { spec, held, connection };
         let hello = v1::WorkerMessage { register: Some(register), ..Default::default() };
         outgoing.try_send(hello).expect("an empty channel has room");
 

@@ -103,11 +103,12 @@ impl WorkerSession {
 
     fn registration(&mut self, wire: v1::Register) -> Result<Registration, End> {
         let within = |why: Malformed| End::Malformed(why.within("register"));
+        let connection = wire.connection;
         let (spec, held) = register_from_wire(wire).map_err(within)?;
         self.worker = Some(spec.id.clone());
         let outgoing = self.outgoing.take().or_else(|| self.weak.upgrade());
         let outgoing = outgoing.ok_or(End::Replaced)?;
-        Ok(Registration { spec, held, link: outgoing })
+        Ok(Registration { spec, held, connection, link: outgoing })
     }
 }
 

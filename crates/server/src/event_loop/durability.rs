@@ -96,7 +96,7 @@ impl Loop {
         let journal = thread.stop();
         let engine = recover(journal.as_ref(), None)
             .unwrap_or_else(|error| fatal::end(Fatal::Recover(error)));
-        self.host.handle_rebuilt(self.now, engine, journal.head(), &mut self.meters);
+        self.host.handle_rebuilt(engine, journal.head(), &mut self.meters);
         self.start_journal(journal);
         self.hand_over();
     }

@@ -7,11 +7,12 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use bellwether_core::Command;
-use bellwether_core::model::{JobId, Seq};
+use bellwether_core::model::{JobId, Seq, WallAhead};
 use bellwether_host::{Ended, SessionKey, Settled, Unavailable, WaitStarted};
 use bellwether_journal::Snapshot;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
+use super::clock::Wall;
 use super::message::{Message, Question, Room, SessionInput, Wait};
 use super::view::View;
 
@@ -25,13 +26,14 @@ pub(crate) struct Handle {
     inbox: Sender<Message>,
     room: Arc<Semaphore>,
     durable: watch::Receiver<Seq>,
+    wall: Wall,
     sessions: Arc<AtomicU64>,
 }
 
 impl Handle {
-    pub(crate) fn new(inbox: Sender<Message>, durable: watch::Receiver<Seq>) -> Handle {
+    pub(crate) fn new(inbox: Sender<Message>, durable: watch::Receiver<Seq>, wall: Wall) -> Handle {
         let room = Arc::new(Semaphore::new(INBOX_COMMANDS_MAX));
-        Handle { inbox, room, durable, sessions: Arc::default() }
+        Handle { inbox, room, durable, wall, sessions: Arc::default() }
     }
 
     pub(crate) async fn command(
@@ -107,6 +109,10 @@ impl Handle {
 
     pub(crate) fn durable(&self) -> Seq {
         *self.durable.borrow()
+    }
+
+    pub(crate) fn wall_ahead(&self) -> WallAhead {
+        self.wall.ahead()
     }
 
     pub(crate) fn watch_durable(&self) -> watch::Receiver<Seq> {

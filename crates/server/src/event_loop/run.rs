@@ -17,7 +17,7 @@ use super::message::{Message, ServerEdge, Wait};
 use super::recovery::RecoverError;
 use super::settings::SettingsFile;
 use super::view::View;
-use crate::event_loop::clock;
+use crate::event_loop::clock::{self, Wall};
 use crate::event_loop::fatal::{self, Fatal};
 use crate::event_loop::space::SpaceProbe;
 use crate::projections::history::{Followers, TailEnd};
@@ -38,6 +38,7 @@ pub(crate) struct Parts {
     pub(crate) inbox: Receiver<Message>,
     pub(crate) sender: Sender<Message>,
     pub(crate) durable: watch::Sender<Seq>,
+    pub(crate) wall: Wall,
     pub(crate) feed: Feed,
     pub(crate) followers: Followers,
     pub(crate) tail: TailEnd,
@@ -53,6 +54,7 @@ pub(crate) struct Loop {
     pub(super) inbox: Receiver<Message>,
     pub(super) sender: Sender<Message>,
     pub(super) tell_durable: watch::Sender<Seq>,
+    wall: Wall,
     /// None while a snapshot is being written.
     pub(super) snapshots: Option<Box<dyn Snapshots>>,
     /// To be written once the settings of the file are durable.
@@ -64,7 +66,7 @@ pub(crate) struct Loop {
     pub(super) tail: TailEnd,
     pub(super) telemetry: Option<telemetry::Feed>,
     pub(super) space: SpaceProbe,
-    pub(super) now: Timestamp,
+    /// On the wall clock.
     pub(super) started_at: Timestamp,
     pub(super) meters: Meters,
 }
@@ -74,7 +76,7 @@ impl Loop {
         let Parts { journal, engine, config, settings, snapshot_every, inbox, sender, .. } = parts;
         let snapshots = journal.snapshots();
         let saved = snapshots.load()?.map_or(Seq(0), |snapshot| snapshot.head.seq);
-        let now = clock::now();
+        let reading = clock::read();
         let changed = engine.last_seq() == Seq(0) || settings.differs_from(&config);
         let mut new = Loop {
             host: Host::new(engine, journal.head(), saved, snapshot_every),
@@ -82,6 +84,7 @@ impl Loop {
             inbox,
             sender,
             tell_durable: parts.durable,
+            wall: parts.wall,
             snapshots: Some(snapshots),
             applied: changed.then(|| settings.holding(config.clone())),
             feed: parts.feed,
@@ -90,14 +93,13 @@ impl Loop {
             tail: parts.tail,
             telemetry: parts.telemetry,
             space: parts.space,
-            now,
-            started_at: now,
+            started_at: reading.wall,
             meters: Meters::default(),
         };
         let epoch = journal.epoch();
         new.start_journal(journal);
         // Settings that were changed while the scheduler ran hold until the file changes.
-        new.host.reign(now, epoch, changed.then_some(config), &mut new.meters);
+        new.host.reign(reading, epoch, changed.then_some(config), &mut new.meters);
         new.hand_over();
         Ok(new)
     }
@@ -113,7 +115,8 @@ impl Loop {
     pub(crate) fn run(mut self) {
         let stopped = loop {
             let first = self.receive();
-            self.now = clock::now();
+            self.host.handle_time(clock::read(), &mut self.meters);
+            self.wall.tell(self.host.state().wall_ahead());
             if let Some(stopped) = self.round(first) {
                 break stopped;
             }
@@ -144,7 +147,8 @@ impl Loop {
     }
 
     fn sleep_for(&self) -> Option<Duration> {
-        self.host.next_deadline().map(|at| clock::until(clock::now(), at))
+        let at = self.host.next_deadline()?;
+        Some(clock::until(self.host.time_at(clock::read()), at))
     }
 
     /// Handles what waits. Gives back who wants the loop to end.
@@ -168,20 +172,18 @@ impl Loop {
     }
 
     fn tick(&mut self) {
-        let now = self.now;
-        if self.host.must_probe(now) {
+        if self.host.must_probe() {
             let has_space = self.space.has_space();
             if has_space {
                 tracing::info!("the disk has space again; work is taken");
             }
-            self.host.handle_probe(now, has_space, &mut self.meters);
+            self.host.handle_probe(has_space, &mut self.meters);
         }
-        self.host.handle_tick(now, |watcher| watcher.is_closed(), &mut self.meters);
+        self.host.handle_tick(|watcher| watcher.is_closed(), &mut self.meters);
     }
 
     /// Handles a message and says how many commands it was.
     fn take(&mut self, message: Message) -> usize {
-        let now = self.now;
         match message {
             Message::Journal(outcome) => {
                 self.journal_said(outcome);
@@ -204,11 +206,11 @@ impl Loop {
                 1
             }
             Message::Commands { commands, reply, room } => {
-                self.host.handle_commands(now, commands, reply, &mut self.meters);
+                self.host.handle_commands(commands, reply, &mut self.meters);
                 room.num_permits()
             }
             Message::Session { session, input, room } => {
-                self.host.handle_session(now, session, *input, &mut self.meters);
+                self.host.handle_session(session, *input, &mut self.meters);
                 room.num_permits()
             }
             Message::Ask { question, room } => {
@@ -232,7 +234,7 @@ impl Loop {
             meters: &self.meters,
             durable: self.host.durable(),
             epoch: self.host.epoch(),
-            now: self.now,
+            now: self.host.now(),
             started_at: self.started_at,
             disk_full: self.host.mode().is_full(),
         }

@@ -179,7 +179,7 @@ impl FakeWorker {
         held: Vec<v1::Attempt>,
     ) -> Result<FakeWorker> {
         let (outgoing, messages) = mpsc::channel(64);
-        let register = Some(v1::Register { spec: Some(spec), held });
+        let register = Some(v1::Register { spec: Some(spec), held, connection: 0 });
         outgoing.send(v1::WorkerMessage { register, ..Default::default() }).await?;
         let mut request = tonic::Request::new(ReceiverStream::new(messages));
         if let Some(token) = token {

@@ -9,7 +9,8 @@ pub(crate) fn begin(stage: &mut Stage) {
     let weather = stage.weather.clone();
     for (every, due) in [
         (weather.worker_fault_every, ChaosDue::WorkerFault),
-        (weather.clock_jump_every, ChaosDue::ClockJump),
+        (weather.clock_step_every, ChaosDue::ClockStep),
+        (weather.scheduler_stop_every, ChaosDue::SchedulerStops),
         (weather.disk_full_every, ChaosDue::DiskFills),
         (weather.takeover_every, ChaosDue::Takeover),
     ] {

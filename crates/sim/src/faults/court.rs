@@ -8,6 +8,7 @@ use super::defect::Defect;
 use super::disk::Disk;
 use super::invariants::{self, Invariant};
 use super::ledger::Ledger;
+use super::stamps::{Stamp, Stamps};
 
 /// The invariant that no code can check while it runs: nothing panics.
 pub(crate) const NEVER_PANICS: &str = "never_panics";
@@ -37,6 +38,8 @@ pub(crate) enum Observation<'a> {
         handled: &'a Handled,
         held_before: &'a [HeldAttempt],
         engine: &'a Engine,
+        at: Stamp,
+        by: u32,
     },
     /// The same command at the same time went to an engine of the same past: what each decided.
     Twins { one: &'a [Entry], other: &'a [Entry] },
@@ -82,6 +85,7 @@ pub(crate) struct View<'a> {
     pub ledger: &'a Ledger,
     /// An engine that knows nothing but the durable events, all of them from the first.
     pub follower: &'a Engine,
+    pub stamps: &'a Stamps,
 }
 
 /// An invariant that does not hold.
@@ -95,6 +99,7 @@ pub(crate) struct Violation {
 pub(crate) struct Court {
     ledger: Ledger,
     follower: Engine,
+    stamps: Stamps,
     invariants: Vec<Box<dyn Invariant>>,
     violation: Option<Violation>,
 }
@@ -106,7 +111,13 @@ impl Court {
         Defect::plant(planted.defect, &mut follower);
         let mut invariants = invariants::all(config);
         invariants.retain(|it| planted.only.is_none_or(|only| it.name() == only));
-        Court { ledger: Ledger::new(Config::default()), follower, invariants, violation: None }
+        Court {
+            ledger: Ledger::new(Config::default()),
+            follower,
+            stamps: Stamps::default(),
+            invariants,
+            violation: None,
+        }
     }
 
     pub(crate) fn ledger(&self) -> &Ledger {
@@ -122,7 +133,10 @@ impl Court {
         if self.violation.is_some() {
             return;
         }
-        let view = View { ledger: &self.ledger, follower: &self.follower };
+        if let Observation::Asked { before, handled, at, by, .. } = seen {
+            self.stamps.decided(*before, handled.seq, *at, *by);
+        }
+        let view = View { ledger: &self.ledger, follower: &self.follower, stamps: &self.stamps };
         for invariant in &mut self.invariants {
             if let Err(detail) = invariant.observe(seen, &view) {
                 self.violation = Some(Violation { invariant: invariant.name(), detail });

@@ -57,6 +57,10 @@ impl Defect {
                 HostDefect::ForgetsSettings => &["settings_are_kept"],
                 HostDefect::LosesEffects => &["effects_follow_events"],
                 HostDefect::ReleasesOutOfOrder => &["durable_before_visible"],
+                HostDefect::TakesAbsenceForSilence => &["no_loss_by_own_pause"],
+                HostDefect::FollowsWallClock => {
+                    &["timers_follow_monotonic_time", "no_loss_by_own_pause"]
+                }
             },
             Defect::Core(defect) => match defect {
                 Core::SkipFence => &["stale_token_refused", "exactly_one_result"],
@@ -75,7 +79,7 @@ impl Defect {
                 Core::IgnoreBackpressure => &["memory_bounded"],
                 Core::ForgetReturningWorker => &["held_goes_on"],
                 Core::LeaveWorkersIdle => &["idle_is_used"],
-                Core::FollowClockBack => &["tokens_increase"],
+                Core::BackdatesFailures => &["tokens_increase"],
             },
         }
     }

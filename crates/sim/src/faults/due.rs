@@ -13,10 +13,12 @@ pub(crate) enum Due {
         to: Asker,
         outcome: Box<Outcome>,
     },
-    /// A released effect reaches its worker, if that is still the process it was sent to.
+    /// A released effect reaches its worker, if that is still the process it was sent to, on the
+    /// connection that it was sent on.
     Delivered {
         worker: usize,
         instance: u64,
+        connection: u32,
         message: ToWorker,
     },
     /// The disk has done, or failed, what the scheduler asked for.
@@ -33,6 +35,10 @@ pub(crate) enum Due {
     },
     /// The scheduler's timer fires.
     Wakes {
+        reign: u32,
+    },
+    /// A scheduler that was stopped goes on.
+    Continues {
         reign: u32,
     },
     /// A new scheduler process starts.
@@ -127,8 +133,9 @@ pub(crate) enum ClientDue {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ChaosDue {
     WorkerFault,
-    ClockJump,
+    ClockStep,
     DiskFills,
     DiskHasRoom,
     Takeover,
+    SchedulerStops,
 }

@@ -177,7 +177,9 @@ impl Ledger {
             | Event::BreakerOpened { .. }
             | Event::BreakerClosed
             | Event::DriftDetected { .. }
-            | Event::Warmed { .. } => {}
+            | Event::Warmed { .. }
+            | Event::TermsExtended { .. }
+            | Event::ClockStepped { .. } => {}
         }
     }
 

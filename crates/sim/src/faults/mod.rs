@@ -21,6 +21,7 @@ mod random;
 mod run;
 mod scheduler;
 mod stage;
+mod stamps;
 mod weather;
 mod worker;
 mod workload;

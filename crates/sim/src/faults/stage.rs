@@ -6,11 +6,15 @@ use super::agenda::Agenda;
 use super::court::{Court, Observation};
 use super::due::Due;
 use super::random::Random;
+use super::stamps::Stamp;
 use super::weather::Weather;
 
 /// Delay of a message on a healthy network, in microseconds.
 const TRANSIT_MIN: u64 = 100;
 const TRANSIT_MAX: u64 = 3_000;
+
+/// A shorter absence of the scheduler need not be noticed, in microseconds: half a heartbeat.
+pub(crate) const ABSENCE_MIN: u64 = 1_000_000;
 
 #[derive(Debug)]
 pub(crate) struct Stage {
@@ -25,6 +29,9 @@ pub(crate) struct Stage {
     agenda: Agenda<Due>,
     faults: BTreeMap<&'static str, u64>,
     log: Option<Vec<String>>,
+    /// Since when no scheduler listens, and for how long none did before.
+    deaf_since: Option<u64>,
+    deaf: u64,
     /// Per destination: the latest arrival promised, to count what overtakes what.
     promised: BTreeMap<Place, u64>,
 }
@@ -49,8 +56,28 @@ impl Stage {
             agenda: Agenda::default(),
             faults: BTreeMap::new(),
             log: None,
+            deaf_since: Some(0),
+            deaf: 0,
             promised: BTreeMap::new(),
         }
+    }
+
+    /// The scheduler is gone, or stopped.
+    pub(crate) fn fall_deaf(&mut self) {
+        self.deaf_since.get_or_insert(self.now);
+    }
+
+    /// The scheduler listens, as if it had all the time if it was away only for a moment.
+    pub(crate) fn hear_again(&mut self) {
+        let away = self.deaf_since.take().map_or(0, |since| self.now - since);
+        if away >= ABSENCE_MIN {
+            self.deaf += away;
+        }
+    }
+
+    pub(crate) fn stamp(&self) -> Stamp {
+        let deaf = self.deaf + self.deaf_since.map_or(0, |since| self.now - since);
+        Stamp { time: self.now, listened: self.now - deaf }
     }
 
     pub(crate) fn keep_log(&mut self) {

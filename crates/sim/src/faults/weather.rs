@@ -22,8 +22,10 @@ pub(crate) struct Weather {
     pub predictor_fails: u32,
     /// Between two faults of workers, in microseconds; 0 for none.
     pub worker_fault_every: u64,
-    /// Between two jumps of the scheduler's clock, in microseconds; 0 for none.
-    pub clock_jump_every: u64,
+    /// Between two steps of the scheduler's wall clock, in microseconds; 0 for none.
+    pub clock_step_every: u64,
+    /// Between two times that the scheduler is stopped for a while, in microseconds; 0 for none.
+    pub scheduler_stop_every: u64,
     /// Between two times that the scheduler's disk is full, in microseconds; 0 for none.
     pub disk_full_every: u64,
     /// Between two takeovers by another scheduler, in microseconds; 0 for none.
@@ -43,7 +45,8 @@ impl Weather {
             forge: 0,
             predictor_fails: 0,
             worker_fault_every: 0,
-            clock_jump_every: 0,
+            clock_step_every: 0,
+            scheduler_stop_every: 0,
             disk_full_every: 0,
             takeover_every: 0,
         }
@@ -64,7 +67,8 @@ impl Weather {
             forge: some(30),
             predictor_fails: some(400),
             worker_fault_every: 0,
-            clock_jump_every: 0,
+            clock_step_every: 0,
+            scheduler_stop_every: 0,
             disk_full_every: 0,
             takeover_every: 0,
         };
@@ -73,7 +77,10 @@ impl Weather {
             weather.worker_fault_every = random.between(3_000_000, 40_000_000);
         }
         if random.chance(300) {
-            weather.clock_jump_every = random.between(10_000_000, 60_000_000);
+            weather.clock_step_every = random.between(5_000_000, 60_000_000);
+        }
+        if random.chance(400) {
+            weather.scheduler_stop_every = random.between(5_000_000, 60_000_000);
         }
         if random.chance(300) {
             weather.disk_full_every = random.between(5_000_000, 60_000_000);

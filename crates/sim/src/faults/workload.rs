@@ -8,6 +8,7 @@ use bellwether_core::model::{
 use super::plan::{self, CAPABILITIES, KINDS, MODELS, ROLES};
 use super::program::{Program, Temper};
 use super::random::Random;
+use super::scheduler::WALL_START;
 
 /// Makes jobs with names that never repeat.
 #[derive(Debug)]
@@ -152,7 +153,7 @@ impl Workload {
             job.extras_mut().delay = Micros::from_millis(random.below(15_000));
         }
         if random.chance(100) {
-            job.extras_mut().not_before = Timestamp(random.below(60_000_000));
+            job.extras_mut().not_before = Timestamp(WALL_START + random.below(60_000_000));
         }
         if random.chance(150) {
             job.extras_mut().escalation = Some(Escalation {

@@ -19,6 +19,9 @@ const HEALED_TIME_MAX: u64 = 3 * 3_600 * 1_000_000;
 /// Steps of one seed: a run that takes more goes round in circles.
 const STEPS_MAX: u64 = 400_000;
 
+/// Between two messages that a scheduler finds when it goes on, in microseconds at the most.
+const READ_AFTER_STOP_MAX: u64 = 2_000;
+
 /// What became of one seed.
 #[derive(Debug)]
 pub(crate) struct Outcome {
@@ -113,6 +116,7 @@ impl World {
     }
 
     fn come(&mut self, due: Due) {
+        let Some(due) = self.scheduler.attend(due) else { return };
         let stage = &mut self.stage;
         match due {
             Due::Arrives(letter) => {
@@ -135,15 +139,16 @@ impl World {
                     worker.answered(stage, about, &outcome);
                 }
             }
-            Due::Delivered { worker, instance, message } => {
+            Due::Delivered { worker, instance, connection, message } => {
                 let Some(worker) = awake(&mut self.fleet[worker], || Due::Delivered {
                     worker,
                     instance,
+                    connection,
                     message: message.clone(),
                 }) else {
                     return;
                 };
-                if worker.spec.instance == instance {
+                if (worker.spec.instance, worker.connections) == (instance, connection) {
                     worker.receive(stage, message);
                 }
             }
@@ -151,6 +156,7 @@ impl World {
             Due::SnapshotEnds { reign } => self.scheduler.snapshot_ends(stage, reign),
             Due::Rebuilds { reign } => self.scheduler.rebuild(stage, reign),
             Due::Wakes { reign } => self.scheduler.wake(stage, reign),
+            Due::Continues { reign } => self.continue_scheduler(reign),
             Due::Boots => {
                 if self.scheduler.boot(stage) {
                     self.break_connections();
@@ -203,16 +209,38 @@ impl World {
         }
     }
 
+    /// A stopped scheduler goes on: its timer has long been due, and what was sent to it meanwhile
+    /// is read a little later, in order.
+    fn continue_scheduler(&mut self, reign: u32) {
+        let Some(missed) = self.scheduler.go_on_after_stop(&mut self.stage, reign) else { return };
+        self.scheduler.wake(&mut self.stage, reign);
+        let mut delay = 0;
+        for due in missed {
+            if let Due::Arrives(_) = due {
+                delay += self.stage.random.between(0, READ_AFTER_STOP_MAX);
+                self.stage.after(delay, due);
+            } else {
+                self.come(due);
+            }
+        }
+    }
+
     fn strike(&mut self, due: ChaosDue) {
         if self.healed_at.is_some() {
             return;
         }
         match due {
             ChaosDue::WorkerFault => chaos::strike(&mut self.stage, &mut self.fleet),
-            ChaosDue::ClockJump => {
-                self.scheduler.jump_clock(&mut self.stage);
-                let delay = self.stage.random.between(1, 2 * self.stage.weather.clock_jump_every);
-                self.stage.after(delay, Due::Chaos(ChaosDue::ClockJump));
+            ChaosDue::ClockStep => {
+                self.scheduler.step_wall_clock(&mut self.stage);
+                let delay = self.stage.random.between(1, 2 * self.stage.weather.clock_step_every);
+                self.stage.after(delay, Due::Chaos(ChaosDue::ClockStep));
+            }
+            ChaosDue::SchedulerStops => {
+                self.scheduler.stop(&mut self.stage);
+                let every = self.stage.weather.scheduler_stop_every;
+                let delay = self.stage.random.between(1, 2 * every);
+                self.stage.after(delay, Due::Chaos(ChaosDue::SchedulerStops));
             }
             ChaosDue::DiskFills => {
                 self.scheduler.fill_disk(&mut self.stage);
@@ -241,6 +269,9 @@ impl World {
         self.stage.weather = Weather::calm();
         self.stage.cut.fill(false);
         self.scheduler.heal();
+        if let Some(reign) = self.scheduler.is_stopped() {
+            self.continue_scheduler(reign);
+        }
         for index in 0..self.fleet.len() {
             self.resume(index);
             let worker = &mut self.fleet[index];

@@ -1,6 +1,7 @@
 //! Events as people read them.
 
 use bellwether_core::Event;
+use bellwether_core::model::WallAhead;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::{Value, json};
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 use super::config::LiveConfig;
 use super::decision::Decision;
 use super::hex;
-use super::unit::{Moment, span};
+use super::unit::{Moment, offset, span};
 use super::worker::{Heartbeat, WorkerSpec};
 use super::written::{carry, job_spec_to_json};
 use crate::worker::worker_spec_to_wire;
@@ -123,5 +124,10 @@ fn rarer(event: &Event) -> Value {
         Event::Warmed { kind, samples } => {
             json!({ "type": kind.as_str(), "samples": samples.len() })
         }
+        Event::TermsExtended { by } => json!({ "by": span(*by) }),
+        Event::ClockStepped { from, to } => json!({
+            "by": offset(WallAhead(to.0.saturating_sub(from.0))),
+            "wall_clock_ahead": offset(*to),
+        }),
     }
 }

@@ -1,7 +1,7 @@
 //! Times and spans: inside they are microseconds, outside RFC 3339 and seconds. What has not happened
 //! or is not known is left out.
 
-use bellwether_core::model::{Micros, Timestamp};
+use bellwether_core::model::{Micros, Timestamp, WallAhead};
 use serde::{Serialize, Serializer};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
@@ -45,6 +45,11 @@ pub fn seconds(micros: u64) -> f64 {
 
 pub(super) fn span(span: Micros) -> f64 {
     seconds(span.0)
+}
+
+/// Negative is behind.
+pub(super) fn offset(ahead: WallAhead) -> f64 {
+    ahead.0 as f64 / 1e6
 }
 
 /// None for the empty text, which stands for none.

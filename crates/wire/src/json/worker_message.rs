@@ -127,6 +127,8 @@ fn register(fields: &mut Fields<'_>, message: &mut v1::WorkerMessage) -> Result<
     message.register = Some(v1::Register {
         spec: Some(spec),
         held: held.map(|held| v1::Attempt { job: held.job, token: held.token }).collect(),
+        // A queue keeps the order.
+        connection: 0,
     });
     Ok(())
 }

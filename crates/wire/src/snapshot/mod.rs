@@ -7,7 +7,7 @@ mod worker;
 
 use bellwether_core::model::table::{Key, Table};
 use bellwether_core::model::{
-    Attempt, HeldAttempt, JobNo, Micros, Name, RunNo, Seq, Timestamp, Token, WorkerNo,
+    Attempt, HeldAttempt, JobNo, Micros, Name, RunNo, Seq, Timestamp, Token, WallAhead, WorkerNo,
 };
 use bellwether_core::place::breaker::Breaker;
 use bellwether_core::place::hedge::AckTimes;
@@ -60,6 +60,7 @@ pub fn header_to_wire(format: u32, state: &State, known: &StatisticsFacts) -> v1
         }),
         slowness_mean: known.slowness_mean,
         slowness_jobs: known.slowness_jobs,
+        wall_ahead: state.wall_ahead.0,
     }
 }
 
@@ -80,6 +81,7 @@ impl Restoring {
         let mut state = State::default();
         state.seq = Seq(header.seq);
         state.event_time = Timestamp(header.at);
+        state.wall_ahead = WallAhead(header.wall_ahead);
         state.config = config_from_wire(config).map_err(|error| error.within("config"))?;
         state.config_version = header.config_version;
         state.last_job = JobNo(header.last_job);

@@ -85,7 +85,7 @@ impl Operations {
         wanted: v1::ListJobsRequest,
     ) -> Result<Arc<Operation>, TooManyOperations> {
         let number = self.started.fetch_add(1, Ordering::Relaxed) + 1;
-        let started_at = clock::now().0;
+        let started_at = clock::wall().0;
         let operation = Arc::new(Operation {
             id: format!("{started_at:x}-{number}"),
             action,
@@ -122,7 +122,7 @@ impl Operations {
 async fn run(desk: Desk, operation: Arc<Operation>, wanted: v1::ListJobsRequest) {
     let failure = work(&desk, &operation, wanted).await.err();
     operation.update(|progress| {
-        progress.ended_at = clock::now().0;
+        progress.ended_at = clock::wall().0;
         progress.failure = failure.map(|why| why.to_string());
     });
 }

@@ -1,11 +1,12 @@
 //! Jobs and workers as the loop knows them, for clients.
 
-use bellwether_core::model::{JobNo, Phase, RunId, WorkerStatus};
+use bellwether_core::model::{HeldAttempt, JobNo, Phase, RunId, WorkerStatus};
 use bellwether_core::{Job, JobState, State, Worker};
 use bellwether_wire::job::job_to_wire;
 use bellwether_wire::worker::{heartbeat_to_wire, worker_spec_to_wire};
 use bellwether_wire::{Mirror as _, v1};
 
+use super::shown::Shown;
 use crate::event_loop::{Ended, View};
 
 pub(super) fn job_view(no: JobNo, job: &Job, run: Option<&RunId>) -> v1::Job {
@@ -29,7 +30,7 @@ pub(super) fn job_view(no: JobNo, job: &Job, run: Option<&RunId>) -> v1::Job {
 }
 
 /// The payload is left out: whoever waits for a job knows what was asked for.
-pub(crate) fn ended_view(ended: &Ended) -> v1::Job {
+pub(crate) fn ended_view(ended: &Ended, shown: Shown) -> v1::Job {
     let mut view = job_view(ended.no, &ended.job, ended.run.as_ref());
     if let Some(spec) = &mut view.spec {
         spec.payload = bytes::Bytes::new();
@@ -40,10 +41,11 @@ pub(crate) fn ended_view(ended: &Ended) -> v1::Job {
         view.progress_permille = progress.permille;
         view.progress_note.clone_from(&progress.note);
     }
-    view
+    shown.job(view)
 }
 
 pub(crate) fn worker_views(view: &View<'_>, all: bool) -> Vec<v1::Worker> {
+    let shown = Shown(view.state.wall_ahead());
     view.state
         .workers()
         .filter(|(_, worker)| all || worker.status != WorkerStatus::Unreachable)
@@ -52,9 +54,9 @@ pub(crate) fn worker_views(view: &View<'_>, all: bool) -> Vec<v1::Worker> {
             status: status(worker) as i32,
             spec: Some(worker_spec_to_wire(&worker.spec)),
             beat: Some(heartbeat_to_wire(worker.beat)),
-            last_seen: worker.beat_at.0,
+            last_seen: shown.moment(worker.beat_at.0),
             connected: view.host.is_connected(no),
-            held: worker.held.iter().map(|held| held_job(view.state, *held)).collect(),
+            held: worker.held.iter().map(|held| held_job(view.state, *held, shown)).collect(),
             busy: worker.busy.0,
             ..Default::default()
         })
@@ -74,7 +76,7 @@ fn status(worker: &Worker) -> v1::WorkerStatus {
     }
 }
 
-fn held_job(state: &State, held: bellwether_core::model::HeldAttempt) -> v1::HeldJob {
+fn held_job(state: &State, held: HeldAttempt, shown: Shown) -> v1::HeldJob {
     let job = state.job(held.job);
     let phase = job.and_then(|job| job.attempt(held.token)).map(|attempt| attempt.phase);
     v1::HeldJob {
@@ -82,6 +84,6 @@ fn held_job(state: &State, held: bellwether_core::model::HeldAttempt) -> v1::Hel
         id: job.map_or_else(String::new, |job| job.spec.id.to_string()),
         token: held.token.0,
         running: matches!(phase, Some(Phase::Running { .. })),
-        since: phase.map_or(0, |phase| phase.since().0),
+        since: phase.map_or(0, |phase| shown.moment(phase.since().0)),
     }
 }

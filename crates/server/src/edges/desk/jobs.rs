@@ -16,6 +16,11 @@ const HISTORY_PATIENCE: Duration = Duration::from_secs(2);
 impl Desk {
     /// A job with everything that is known of it, at this position or later.
     pub(crate) async fn job(&self, id: String, position: Seq) -> Result<v1::Job, Unanswered> {
+        Ok(self.shown().job(self.recorded_job(id, position).await?))
+    }
+
+    /// In the scheduler's time.
+    async fn recorded_job(&self, id: String, position: Seq) -> Result<v1::Job, Unanswered> {
         let asked = id.clone();
         let seen = self.handle.ask(move |view| (view.state.seq(), Remembered::find(view, &asked)));
         let (seq, remembered) = seen.await?;
@@ -54,12 +59,18 @@ impl Desk {
 
     pub(crate) async fn list_jobs(
         &self,
-        wanted: v1::ListJobsRequest,
+        mut wanted: v1::ListJobsRequest,
     ) -> Result<v1::ListJobsResponse, Unanswered> {
         let position =
             if wanted.position == 0 { self.handle.durable() } else { Seq(wanted.position) };
         self.registry.reach(position).await?;
-        Ok(self.registry.search(wanted).await?)
+        let shown = self.shown();
+        for at in [&mut wanted.submitted_after, &mut wanted.submitted_before] {
+            *at = shown.named(*at);
+        }
+        let mut found = self.registry.search(wanted).await?;
+        found.jobs = found.jobs.into_iter().map(|job| shown.job(job)).collect();
+        Ok(found)
     }
 }
 

@@ -10,6 +10,7 @@ mod events;
 mod job_view;
 mod jobs;
 mod runs;
+mod shown;
 mod status_view;
 mod steer;
 mod submit;
@@ -20,6 +21,7 @@ pub(crate) use config::Configured;
 pub(crate) use events::{Audience, EventsWanted};
 pub(crate) use job_view::{ended_view, worker_views};
 pub(crate) use runs::RunPage;
+pub(crate) use shown::Shown;
 pub(crate) use submit::{JobIds, Pending, Submitted};
 pub(crate) use unanswered::{Refused, Unanswered};
 
@@ -42,4 +44,11 @@ pub(crate) struct Desk {
     pub(crate) refusals: Refusals,
     pub(crate) disk: Arc<DiskBudget>,
     pub(crate) audience: Arc<Audience>,
+}
+
+impl Desk {
+    /// How moments are shown now.
+    pub(crate) fn shown(&self) -> Shown {
+        Shown(self.handle.wall_ahead())
+    }
 }

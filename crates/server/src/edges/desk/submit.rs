@@ -68,7 +68,7 @@ impl Desk {
             let mut submission = read.inspect_err(|why| {
                 let jobs = wire.jobs.iter().map(|job| job.id.as_str());
                 let ids = Refusals::ids(&wire.run_id, jobs);
-                self.refusals.note(ids, v1::Rejection::from(why), clock::now());
+                self.refusals.note(ids, v1::Rejection::from(why), clock::wall());
             })?;
             context::adopt(&mut submission, trace);
             Ok(submission)
@@ -159,7 +159,7 @@ impl Sent {
         submitted(&self.ids, settled).inspect_err(|why| {
             let run = self.run.as_ref().map_or("", Name::as_str);
             let ids = Refusals::ids(run, self.ids.iter().map(Name::as_str));
-            desk.refusals.note(ids, v1::Rejection::from(why), clock::now());
+            desk.refusals.note(ids, v1::Rejection::from(why), clock::wall());
         })
     }
 }

@@ -30,6 +30,7 @@ impl Desk {
             (view.now, told)
         });
         let (now, told) = seen.await?;
+        let shown = self.shown();
         let (waiting_for, sentence) = told.unwrap_or_default();
         let spec = job.spec.clone().unwrap_or_default();
         let summary = match (sentence.is_empty(), &job.explanation) {
@@ -45,13 +46,15 @@ impl Desk {
             r#type: spec.requirements.unwrap_or_default().r#type,
             run_id: job.run_id.clone(),
             summary,
-            waiting_for: waiting_for.filter(|_| job.ended_at == 0),
+            waiting_for: waiting_for
+                .filter(|_| job.ended_at == 0)
+                .map(|waiting| shown.waiting_for(waiting)),
             attempts: self.explained_attempts(&job).await?,
             refused: self.refusals.of(&id),
             submitted_at: job.submitted_at,
             started_at: job.started_at,
             ended_at: job.ended_at,
-            now: now.0,
+            now: shown.moment(now.0),
             position: job.position,
         })
     }
@@ -72,7 +75,7 @@ impl Desk {
                 )
             }
         };
-        let now = clock::now().0;
+        let now = clock::wall().0;
         Ok(v1::Explanation { id, summary, refused, now, ..Default::default() })
     }
 

@@ -50,14 +50,16 @@ pub(super) async fn wait_jobs(
     let mut ended = Vec::new();
     for id in started.not_waited_for {
         let found = desk.registry.job(id.to_string()).await.map_err(status)?;
-        ended.push(found.ok_or_else(|| status(Unanswered::UnknownJob { id: id.to_string() }))?);
+        let found = found.ok_or_else(|| status(Unanswered::UnknownJob { id: id.to_string() }))?;
+        ended.push(desk.shown().job(found));
     }
     let (sender, receiver) = mpsc::channel(MESSAGES_MAX);
-    contain::spawn("WaitJobs", send(ended, ends, sender));
+    contain::spawn("WaitJobs", send(desk.clone(), ended, ends, sender));
     Ok(Box::pin(ReceiverStream::new(receiver)))
 }
 
 async fn send(
+    desk: Desk,
     ended: Vec<v1::Job>,
     mut ends: mpsc::UnboundedReceiver<Ended>,
     answers: mpsc::Sender<Result<v1::WaitJobsResponse, Status>>,
@@ -77,6 +79,7 @@ async fn send(
         if ends.recv_many(&mut buffer, MESSAGE_JOBS_MAX).await == 0 {
             return;
         }
-        jobs.extend(buffer.drain(..).map(|ended| ended_view(&ended)));
+        let shown = desk.shown();
+        jobs.extend(buffer.drain(..).map(|ended| ended_view(&ended, shown)));
     }
 }

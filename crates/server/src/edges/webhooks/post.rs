@@ -122,7 +122,7 @@ impl Poster {
     }
 
     fn request(&self, message: &Message<'_>) -> Result<Request<Body>, http::Error> {
-        let timestamp = clock::now().0 / 1_000_000;
+        let timestamp = clock::wall().0 / 1_000_000;
         let signature = sign(&self.secret, message.id, timestamp, message.body);
         let path = self.uri.path_and_query().map_or("/", |path| path.as_str());
         let authority = self.uri.authority().map_or("", |authority| authority.as_str());

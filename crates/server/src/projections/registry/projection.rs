@@ -1,6 +1,6 @@
 //! Events into rows.
 
-use bellwether_core::model::{AcceptedJob, JobNo, RunId, Seq, WorkerNo};
+use bellwether_core::model::{AcceptedJob, JobNo, RunId, Seq, Timestamp, WorkerNo};
 use bellwether_core::{Entry, Event, State, Transition};
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
@@ -10,7 +10,6 @@ use super::pending::Pending;
 use super::row::{Fresh, Others, Row};
 use super::schema;
 use super::store::{self, Position};
-use crate::event_loop::clock;
 use crate::priority;
 
 /// Rows that are written in one go when there is time: about a tenth of a millisecond.
@@ -47,6 +46,8 @@ pub(super) struct Projection {
     new_workers: Vec<WorkerNo>,
     /// The last entry that was projected, written or not.
     position: Seq,
+    /// Its time, which is what ages are measured by: the wall clock may be set.
+    latest: Timestamp,
     /// What the file says of itself.
     stored: Position,
 }
@@ -64,6 +65,7 @@ impl Projection {
             workers,
             new_workers: Vec::new(),
             position: stored.complete,
+            latest: Timestamp(0),
             stored,
         })
     }
@@ -88,6 +90,7 @@ impl Projection {
         }
         self.apply(entry)?;
         self.position = entry.seq;
+        self.latest = entry.at;
         Ok(())
     }
 
@@ -184,7 +187,7 @@ impl Projection {
             })?;
             pace.after(index, batch.len());
         }
-        self.partitions.forget(&transaction, clock::now().0)?;
+        self.partitions.forget(&transaction, self.latest.0)?;
         self.partitions.save(&transaction)?;
         self.pending.forget_written(&batch);
         let first = self.pending.first_unwritten();

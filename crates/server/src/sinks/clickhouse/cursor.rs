@@ -28,7 +28,7 @@ impl Cursor {
         match known.filter(|(_, sent)| *sent <= head) {
             Some((stream, sent)) => Cursor { file, stream, sent },
             None => {
-                let stream = format!("{:x}-{:x}", clock::now().0, std::process::id());
+                let stream = format!("{:x}-{:x}", clock::wall().0, std::process::id());
                 Cursor { file, stream: Name::fixed(&stream), sent: Seq(0) }
             }
         }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use bellwether_core::model::Timestamp;
+use bellwether_core::model::{Micros, Timestamp, WallAhead};
 use bellwether_core::{Command, Engine, Handled};
 use bellwether_host::Observer;
 
@@ -19,6 +19,10 @@ pub(crate) struct Meters {
     pub(super) batches: u64,
     /// Results of jobs that another attempt had completed.
     pub(super) duplicates: u64,
+    pub(super) late_rounds: u64,
+    /// Added up, how long nobody had listened before a late round.
+    pub(super) away: Micros,
+    pub(super) clock_steps: u64,
     pub(super) decision: Histogram,
     pub(super) append: Histogram,
     pub(super) batch_events: Histogram,
@@ -34,6 +38,9 @@ impl Default for Meters {
             events: 0,
             batches: 0,
             duplicates: 0,
+            late_rounds: 0,
+            away: Micros::ZERO,
+            clock_steps: 0,
             decision: Histogram::new(&SHORT_SPANS),
             append: Histogram::new(&SPANS),
             batch_events: Histogram::new(&COUNTS),
@@ -58,6 +65,18 @@ impl Observer for Meters {
 
     fn duplicate(&mut self) {
         self.duplicates += 1;
+    }
+
+    fn late(&mut self, away: Micros) {
+        self.late_rounds += 1;
+        self.away += away;
+        tracing::warn!(%away, "the scheduler was away; workers are heard before any is given up");
+    }
+
+    fn stepped(&mut self, from: WallAhead, to: WallAhead) {
+        self.clock_steps += 1;
+        let (was_ahead_us, is_ahead_us) = (from.0, to.0);
+        tracing::warn!(was_ahead_us, is_ahead_us, "the wall clock was set; spans do not follow it");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Numbers that are looked up in the state when somebody asks for them.
 
 use bellwether_core::Worker;
-use bellwether_core::model::{Name, WorkerStatus};
+use bellwether_core::model::{Name, WallAhead, WorkerStatus};
 use bellwether_core::place::breaker::BreakerState;
 use bellwether_core::place::shadow::ShadowTotals;
 
@@ -33,6 +33,7 @@ pub(super) struct Seen {
     waiting_events: u64,
     disk_full: bool,
     config_version: u64,
+    wall_ahead: WallAhead,
 }
 
 #[derive(Debug, Default)]
@@ -68,6 +69,7 @@ impl Seen {
             waiting_events: state.seq().0.saturating_sub(view.durable.seq.0),
             disk_full: view.disk_full,
             config_version: state.config_version(),
+            wall_ahead: state.wall_ahead(),
         };
         for (_, worker) in state.workers() {
             seen.see_worker(worker);
@@ -189,7 +191,20 @@ impl Seen {
             .sample(&[("policy", "round_robin")], seconds(shadow.round_robin_finish));
     }
 
+    fn write_time(&self, text: &mut Text) {
+        let Meters { late_rounds, away, clock_steps, .. } = self.meters;
+        let help = "Times that the loop came back late: stopped, suspended or overloaded";
+        text.counter("bellwether_late_rounds_total", help, late_rounds);
+        let help = "Time that nobody had listened before the loop came back late";
+        text.counter("bellwether_late_seconds_total", help, away.0 as f64 / 1e6);
+        let help = "Times that the wall clock was not where it was thought to be";
+        text.counter("bellwether_clock_steps_total", help, clock_steps);
+        let help = "How far the wall clock is ahead of the scheduler's time";
+        text.gauge("bellwether_clock_ahead_seconds", help, self.wall_ahead.0 as f64 / 1e6);
+    }
+
     fn write_loop(&self, text: &mut Text) {
+        self.write_time(text);
         let Meters { commands, refused, events, batches, duplicates, .. } = self.meters;
         text.counter("bellwether_commands_total", "Commands handled", commands);
         text.counter("bellwether_commands_refused_total", "Commands refused", refused);

@@ -11,11 +11,13 @@ mod deposed_is_silent;
 mod durable_before_visible;
 mod effects_follow_events;
 mod exactly_one_result;
+mod heard;
 mod hedge_one_winner;
 mod held_goes_on;
 mod idle_is_used;
 mod limits_hold;
 mod memory_bounded;
+mod no_loss_by_own_pause;
 mod one_key_one_job;
 mod refused_never_happens;
 mod same_commands_same_events;
@@ -25,6 +27,7 @@ mod snapshot_equals_replay;
 mod stale_token_refused;
 mod terminal_after_heal;
 mod terminal_is_absorbing;
+mod timers_follow_monotonic_time;
 mod tokens_increase;
 
 use std::fmt::Debug;
@@ -69,6 +72,8 @@ pub(crate) fn all(config: &Config) -> Vec<Box<dyn Invariant>> {
         Box::new(same_commands_same_events::SameCommandsSameEvents),
         Box::new(same_journal_same_hash::SameJournalSameHash),
         Box::new(snapshot_equals_replay::SnapshotEqualsReplay),
+        Box::new(no_loss_by_own_pause::NoLossByOwnPause::default()),
+        Box::new(timers_follow_monotonic_time::TimersFollowMonotonicTime::default()),
         Box::new(damage_is_never_silent::DamageIsNeverSilent),
         Box::new(terminal_after_heal::TerminalAfterHeal),
     ]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use bellwether_core::Command;
-use bellwether_core::model::{Seq, Timestamp};
+use bellwether_core::model::Seq;
 use bellwether_host::{Edge, NumberedReport, Registration, ReportNumber, SessionInput, SessionKey};
 
 use super::Process;
@@ -53,8 +53,8 @@ pub(super) struct Unanswered {
 
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
-    /// The session that each worker was last heard on.
-    of_worker: BTreeMap<usize, SessionKey>,
+    /// The session that each worker registered on last, and which of its connections that is.
+    of_worker: BTreeMap<usize, (SessionKey, (u64, u32))>,
     opened: u64,
     numbers: u64,
     letters: BTreeMap<Ticket, Unanswered>,
@@ -80,29 +80,28 @@ impl Sessions {
 }
 
 impl Process {
-    pub(super) fn take(&mut self, stage: &mut Stage, now: Timestamp, letter: Letter) {
+    pub(super) fn take(&mut self, stage: &mut Stage, letter: Letter) {
         match letter.from {
-            Asker::Client { .. } => self.take_command(stage, now, letter),
+            Asker::Client { .. } => self.take_command(stage, letter),
             Asker::Worker { worker, instance, about } => {
-                self.take_message(stage, now, worker, instance, about, letter);
+                self.take_message(stage, worker, instance, about, letter);
             }
         }
     }
 
-    fn take_command(&mut self, stage: &mut Stage, now: Timestamp, letter: Letter) {
+    fn take_command(&mut self, stage: &mut Stage, letter: Letter) {
         let before = self.host.engine().last_seq();
         self.sessions.numbers += 1;
         let ticket = Ticket(self.sessions.numbers);
         let commands = vec![letter.command.clone()];
         let mut witness = Witness::new(stage, &mut self.twin, self.reign);
-        self.host.handle_commands(now, commands, ticket, &mut witness);
+        self.host.handle_commands(commands, ticket, &mut witness);
         self.sessions.letters.insert(ticket, self.unanswered(letter, before));
     }
 
     fn take_message(
         &mut self,
         stage: &mut Stage,
-        now: Timestamp,
         worker: usize,
         instance: u64,
         about: About,
@@ -110,7 +109,7 @@ impl Process {
     ) {
         let before = self.host.engine().last_seq();
         let known = self.sessions.of_worker.get(&worker).copied();
-        let mut key = known.unwrap_or(NO_SESSION);
+        let mut key = known.map_or(NO_SESSION, |(key, _)| key);
         self.sessions.numbers += 1;
         let number = ReportNumber(self.sessions.numbers);
         let mut input = SessionInput {
@@ -124,18 +123,26 @@ impl Process {
         };
         match letter.command.clone() {
             Command::Register { spec, held } => {
-                if let Some(old) = known.filter(|_| stage.random.chance(500)) {
-                    self.host.handle_session_closed(old);
-                }
-                self.sessions.opened += 1;
-                key = SessionKey(self.sessions.opened);
-                self.sessions.of_worker.insert(worker, key);
                 let connection = match about {
                     About::Registration { connection } => connection,
                     _ => 0,
                 };
+                self.sessions.opened += 1;
+                key = SessionKey(self.sessions.opened);
+                let at = (instance, connection);
+                match known {
+                    // It comes late, on a connection that was given up.
+                    Some((_, latest)) if at < latest => stage.count("registration_outdated"),
+                    _ => {
+                        if let Some((old, _)) = known.filter(|_| stage.random.chance(500)) {
+                            self.host.handle_session_closed(old);
+                        }
+                        self.sessions.of_worker.insert(worker, (key, at));
+                    }
+                }
                 let link = Link { key, worker, instance, connection };
-                input.register = Some(Registration { spec, held, link });
+                input.register =
+                    Some(Registration { spec, held, connection: u64::from(connection), link });
             }
             Command::Report { attempt, report, .. } => {
                 input.reports.push(NumberedReport { number, attempt, report });
@@ -144,7 +151,7 @@ impl Process {
         }
         let is_report = !input.reports.is_empty();
         let mut witness = Witness::new(stage, &mut self.twin, self.reign);
-        self.host.handle_session(now, key, input, &mut witness);
+        self.host.handle_session(key, input, &mut witness);
         if is_report {
             let unanswered = self.unanswered(letter, before);
             self.sessions.reports.insert((key, number), unanswered);

@@ -41,7 +41,7 @@ impl Scheduler {
             return false;
         }
         while let Some(letter) = process.host.poll_deferred() {
-            process.take(stage, self.clock(stage), letter);
+            process.take(stage, letter);
         }
         self.begin_snapshot(stage, process);
         self.begin_append(stage, process)
@@ -87,6 +87,7 @@ impl Scheduler {
     pub(crate) fn append_ends(&mut self, stage: &mut Stage, reign: u32) {
         self.with(reign, |scheduler, process| {
             let Some(mut batch) = process.appends.batches.pop_front() else { return true };
+            scheduler.begin_round(stage, process);
             // What waits is joined: one sync for both.
             if stage.random.chance(500)
                 && let Some(next) = process.appends.batches.pop_front()
@@ -207,6 +208,7 @@ impl Scheduler {
         }
         self.with(reign, |scheduler, process| {
             let Some(snapshot) = process.appends.saving.take() else { return true };
+            scheduler.begin_round(stage, process);
             let is_saved = scheduler.disk.has_room();
             if is_saved && let Err(why) = scheduler.disk.save(&mut process.journal, &snapshot) {
                 stage.see(Observation::Unreadable { why: &why });

@@ -73,6 +73,7 @@ impl Scheduler {
         }
         // Nobody restarts one that has a successor.
         if process.reign == self.reigns {
+            stage.fall_deaf();
             let delay = stage.random.skewed(10_000, 8_000_000);
             stage.after(delay, Due::Boots);
         }
@@ -89,7 +90,9 @@ impl Scheduler {
 
     /// Another process takes the journal while this one lives and does not know. True if it is up.
     pub(crate) fn depose(&mut self, stage: &mut Stage) -> bool {
-        let Some(process) = self.process.take_if(|p| p.host.mode() == Mode::Reigning) else {
+        let idle = self.stopped.is_none();
+        let Some(process) = self.process.take_if(|p| idle && p.host.mode() == Mode::Reigning)
+        else {
             return false;
         };
         stage.count("takeover");
@@ -118,12 +121,13 @@ impl Scheduler {
             return false;
         }
         let mut twin = self.twin(&opened, seed);
-        let (reign, now) = (self.reigns, self.clock(stage));
+        let (reign, reading) = (self.reigns, self.reading(stage));
         // The file seeds the first start alone; from then on the journal knows the settings.
         let first = host.engine().last_seq() == Seq(0);
         let settings = first.then(|| self.config.clone());
         let mut witness = Witness::new(stage, &mut twin, reign);
-        host.reign(now, journal.epoch(), settings, &mut witness);
+        host.reign(reading, journal.epoch(), settings, &mut witness);
+        stage.hear_again();
         let (appends, sessions) = (Appends::default(), Sessions::default());
         self.process =
             Some(Process { host, journal, twin, reign, appends, sessions, wakes_at: None });
@@ -198,9 +202,10 @@ impl Scheduler {
                 }
             };
             stage.see(Observation::Recovered { engine: &engine, reign });
-            let (now, head) = (scheduler.clock(stage), process.journal.head());
+            scheduler.begin_round(stage, process);
+            let head = process.journal.head();
             let mut witness = Witness::new(stage, &mut process.twin, reign);
-            process.host.handle_rebuilt(now, engine, head, &mut witness);
+            process.host.handle_rebuilt(engine, head, &mut witness);
             scheduler.go_on(stage, process, Moment::Handled)
         });
     }

@@ -5,18 +5,20 @@ mod edge;
 mod journal;
 mod life;
 mod output;
+mod stop;
 mod witness;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bellwether_core::Engine;
-use bellwether_core::model::{Config, Timestamp};
-use bellwether_host::{Host, Mode};
+use bellwether_core::model::{Config, Micros, Timestamp};
+use bellwether_host::{Host, Mode, Reading};
 use bellwether_journal::MemoryJournal;
 
 use self::edge::{Sessions, SimEdge};
 use self::journal::Appends;
+use self::stop::Stopped;
 use self::witness::Witness;
 pub(crate) use self::witness::holds;
 use super::court::Observation;
@@ -26,6 +28,8 @@ use super::due::{Due, Letter};
 use super::predictor::Mood;
 use super::stage::Stage;
 
+/// What the wall clock shows when the world begins, in microseconds.
+pub(crate) const WALL_START: u64 = 1_000_000_000_000;
 /// Steps between two looks at a quiet engine's whole state.
 const INSPECTED_EVERY: u64 = 200;
 
@@ -40,9 +44,10 @@ pub(crate) struct Scheduler {
     config: Config,
     mood: Arc<Mood>,
     defect: Option<Defect>,
-    /// What its clock is ahead of, or behind, the world's.
+    /// What its wall clock is ahead of, or behind, the world's.
     skew: i64,
-    skew_max: i64,
+    /// The reigning process is stopped.
+    stopped: Option<Stopped>,
     /// The latest time that an engine was given.
     clock_max: Timestamp,
     snapshot_every: u64,
@@ -77,7 +82,7 @@ impl Scheduler {
             mood,
             defect,
             skew: 0,
-            skew_max: 0,
+            stopped: None,
             clock_max: Timestamp(0),
             snapshot_every: stage.random.skewed(20, 1_000),
             twinned: stage.random.chance(250),
@@ -108,22 +113,21 @@ impl Scheduler {
         self.mood.fails_permille.store(0, Ordering::Relaxed);
         self.disk.make_room();
         self.deposed = None;
-        // Time never goes back for the engine: a clock left behind would stand still.
-        self.skew = self.skew_max;
+        // Somebody sets it right, or a job that waits for a moment would wait for hours.
+        self.skew = 0;
     }
 
-    pub(crate) fn jump_clock(&mut self, stage: &mut Stage) {
-        let size = stage.random.skewed(100_000, 90_000_000) as i64;
+    /// Somebody sets the wall clock, by up to an hour.
+    pub(crate) fn step_wall_clock(&mut self, stage: &mut Stage) {
+        let size = stage.random.skewed(100_000, 3_600_000_000) as i64;
         if stage.random.chance(500) {
-            stage.count("clock_jumped_forwards");
+            stage.count("clock_stepped_forwards");
             self.skew += size;
         } else {
-            stage.count("clock_jumped_backwards");
+            stage.count("clock_stepped_backwards");
             self.skew -= size;
         }
-        self.skew_max = self.skew_max.max(self.skew);
-        stage.note(|| format!("the clock jumps to {:+} us", self.skew));
-        self.with(self.reigns, |scheduler, process| scheduler.set_timer(stage, process));
+        stage.note(|| format!("the wall clock is set to {:+} us", self.skew));
     }
 
     /// The disk fills up; somebody makes room a while later.
@@ -146,28 +150,32 @@ impl Scheduler {
             _ => self.reigns,
         };
         self.with(reign, |scheduler, process| {
+            scheduler.begin_round(stage, process);
             if process.host.must_wait() {
                 stage.count("message_deferred");
                 process.host.defer(letter);
                 return true;
             }
-            let now = scheduler.clock(stage);
-            process.take(stage, now, letter);
+            process.take(stage, letter);
             scheduler.go_on(stage, process, life::Moment::Handled)
         });
     }
 
     pub(crate) fn wake(&mut self, stage: &mut Stage, reign: u32) {
-        let now = self.clock(stage);
         self.with(reign, |scheduler, process| {
+            // An earlier one was asked for meanwhile, and has come.
+            if process.wakes_at.is_none_or(|at| at > stage.now) {
+                return true;
+            }
             process.wakes_at = None;
+            scheduler.begin_round(stage, process);
             let mut witness = Witness::new(stage, &mut process.twin, reign);
-            if process.host.must_probe(now) {
+            if process.host.must_probe() {
                 let has_room = scheduler.disk.has_room();
                 witness.stage.count(if has_room { "disk_has_room" } else { "disk_still_full" });
-                process.host.handle_probe(now, has_room, &mut witness);
+                process.host.handle_probe(has_room, &mut witness);
             }
-            process.host.handle_tick(now, |()| false, &mut witness);
+            process.host.handle_tick(|()| false, &mut witness);
             scheduler.go_on(stage, process, life::Moment::Handled)
         });
     }
@@ -185,14 +193,22 @@ impl Scheduler {
         *(if deposed { &mut self.deposed } else { &mut self.process }) = Some(process);
     }
 
-    fn clock(&self, stage: &Stage) -> Timestamp {
-        Timestamp(stage.now.saturating_add_signed(self.skew))
+    fn reading(&self, stage: &Stage) -> Reading {
+        let wall = Timestamp((WALL_START + stage.now).saturating_add_signed(self.skew));
+        Reading { monotonic: Micros(stage.now), wall }
+    }
+
+    /// Tells the host what time it is, before anything else.
+    fn begin_round(&self, stage: &mut Stage, process: &mut Process) {
+        let reading = self.reading(stage);
+        let mut witness = Witness::new(stage, &mut process.twin, process.reign);
+        process.host.handle_time(reading, &mut witness);
     }
 
     /// Asks to be woken when the host next has something to do.
     fn set_timer(&mut self, stage: &mut Stage, process: &mut Process) -> bool {
         let Some(deadline) = process.host.next_deadline() else { return true };
-        let at = stage.now + deadline.since(self.clock(stage)).0;
+        let at = stage.now + deadline.since(process.host.time_at(self.reading(stage))).0;
         if process.wakes_at.is_none_or(|wakes_at| at < wakes_at) {
             process.wakes_at = Some(at);
             stage.after(at - stage.now, Due::Wakes { reign: process.reign });

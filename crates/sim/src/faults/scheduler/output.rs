@@ -93,7 +93,7 @@ impl Process {
             message.revokes.into_iter().map(|(attempt, why)| ToWorker::Revoke(attempt, why));
         let drain = message.drain.then_some(ToWorker::Drain);
         for message in offers.chain(grants).chain(revokes).chain(drain) {
-            let due = Due::Delivered { worker, instance, message };
+            let due = Due::Delivered { worker, instance, connection, message };
             stage.send(Place::Scheduler, Place::Worker(worker), due);
         }
     }

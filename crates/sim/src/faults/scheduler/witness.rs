@@ -1,6 +1,8 @@
 //! Shows the court what a host does while it does it, and lets a second engine do the same.
 
-use bellwether_core::model::{HeldAttempt, Seq, Timestamp, WorkerId, WorkerSpec};
+use bellwether_core::model::{
+    HeldAttempt, Micros, Seq, Timestamp, WallAhead, WorkerId, WorkerSpec,
+};
 use bellwether_core::{Command, Effect, Engine, Handled};
 use bellwether_host::Observer;
 
@@ -42,7 +44,19 @@ impl Observer for Witness<'_> {
             handled,
             held_before: &held_before,
             engine,
+            at: self.stage.stamp(),
+            by: self.reign,
         });
+    }
+
+    fn late(&mut self, away: Micros) {
+        self.stage.count("late_round");
+        self.stage.note(|| format!("it was away for {away}"));
+    }
+
+    fn stepped(&mut self, _: WallAhead, to: WallAhead) {
+        self.stage.count("clock_step_noticed");
+        self.stage.note(|| format!("its wall clock is {} us ahead", to.0));
     }
 
     fn released(&mut self, effect: &Effect) {
