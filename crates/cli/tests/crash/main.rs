@@ -12,5 +12,8 @@ mod lanes;
 mod load;
 mod seed;
 mod site;
+mod stage;
+mod time;
 mod tracer;
+mod wall_clock;
 mod workers;

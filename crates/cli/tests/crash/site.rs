@@ -34,7 +34,7 @@ pub(crate) struct Site {
     pub(crate) data_dir: PathBuf,
     grpc: SocketAddr,
     pub(crate) http: SocketAddr,
-    settings: Vec<(String, String)>,
+    environment: Vec<(String, String)>,
 }
 
 impl Site {
@@ -48,7 +48,7 @@ impl Site {
         let ip = Ipv4Addr::new(127, 1 + high % 120, middle, low);
         let port = FIRST_PORT + 2 * (number % 10_000);
         let (grpc, http) = ((ip, port).into(), (ip, port + 1).into());
-        let mut site = Site { folder, data_dir, grpc, http, settings: Vec::new() };
+        let mut site = Site { folder, data_dir, grpc, http, environment: Vec::new() };
         for (key, value) in settings {
             site.set(key, value);
         }
@@ -57,7 +57,12 @@ impl Site {
 
     pub(crate) fn set(&mut self, key: &str, value: &str) {
         let variable = format!("BELLWETHER_{}", key.to_uppercase().replace('.', "_"));
-        self.settings.push((variable, value.to_owned()));
+        self.set_variable(&variable, value);
+    }
+
+    /// A variable of the scheduler's environment.
+    pub(crate) fn set_variable(&mut self, variable: &str, value: &str) {
+        self.environment.push((variable.to_owned(), value.to_owned()));
     }
 
     /// For what a test needs beside the data directory.
@@ -99,7 +104,7 @@ impl Site {
             .args(["serve", "--json", "--grpc", &self.grpc.to_string()])
             .args(["--http", &self.http.to_string(), "--data-dir"])
             .arg(&self.data_dir)
-            .envs(self.settings.iter().map(|(key, value)| (key, value)))
+            .envs(self.environment.iter().map(|(key, value)| (key, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(std::fs::File::create(&stderr)?)
