@@ -1,24 +1,59 @@
 //! Following a job to its end, and the exit code that stands for it.
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::time::Duration;
 
 use bellwether_sdk::client::Job;
 use bellwether_sdk::{Client, v1};
+use tokio::time::Instant;
 
 use crate::exit::Verdict;
 use crate::worker::exec;
 
-/// Says on standard error what happens to the job. Returns it as it ended, with its attempts.
+/// How long a job may wait before it is told for what, and how often that is asked again.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Says on standard error what happens to the job, and what it waits for if that takes a while.
+/// Returns it as it ended, with its attempts.
 pub(super) async fn to_the_end(client: &Client, id: &str) -> anyhow::Result<Job> {
     let mut display = Display::default();
     let mut following = client.follow([id.to_owned()], true);
-    let mut position = 0;
-    while let Some(job) = following.next().await? {
-        display.show(&job)?;
-        position = job.0.position;
+    let (mut position, mut waits) = (0, true);
+    let mut patience = tokio::time::interval_at(Instant::now() + PATIENCE, PATIENCE);
+    loop {
+        tokio::select! {
+            next = following.next() => {
+                let Some(job) = next? else { break };
+                waits = !matches!(job.state(), v1::JobState::Offered | v1::JobState::Running);
+                position = job.0.position;
+                display.show(&job)?;
+            }
+            _ = patience.tick(), if waits => {
+                // Whatever keeps it from being told, the job is followed on.
+                if let Ok(why) = client.explain(id, position).await {
+                    display.line(why.summary)?;
+                }
+            }
+        }
     }
     display.end()?;
     Ok(client.job(id, position).await?)
+}
+
+/// The same; an interrupt (Ctrl-C) cancels the job first, and a second one gives up at once.
+pub(super) async fn to_the_end_or_cancelled(client: &Client, id: &str) -> anyhow::Result<Job> {
+    let ending = to_the_end(client, id);
+    tokio::pin!(ending);
+    tokio::select! {
+        ended = &mut ending => return ended,
+        interrupted = tokio::signal::ctrl_c() => interrupted?,
+    }
+    eprintln!("\ncancelling job {id}; interrupt again to leave it to the scheduler");
+    client.cancel(vec![id.to_owned()], "interrupted").await?;
+    tokio::select! {
+        ended = &mut ending => ended,
+        _ = tokio::signal::ctrl_c() => anyhow::bail!("job {id} was told to stop, and may still end"),
+    }
 }
 
 /// The job's own code: that of its command if it has one.
@@ -56,15 +91,19 @@ struct Display {
 
 impl Display {
     fn show(&mut self, job: &Job) -> io::Result<()> {
-        let terminal = io::stderr().is_terminal();
         let mut line = format!("{}: {}", job.id(), job.state().as_str());
         if job.0.progress_permille > 0 && !job.has_ended() {
             line +=
                 &format!(", {:.0}% {}", job.0.progress_permille as f64 / 10.0, job.0.progress_note);
         }
+        self.line(line)
+    }
+
+    fn line(&mut self, line: String) -> io::Result<()> {
         if line == self.last {
             return Ok(());
         }
+        let terminal = io::stderr().is_terminal();
         let mut stderr = io::stderr().lock();
         if terminal {
             write!(stderr, "\r\x1b[K{line}")?;

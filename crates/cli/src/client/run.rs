@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
+use std::time::Duration;
 
 use bellwether_sdk::{NewJob, v1};
 use bellwether_wire::json::Job;
@@ -13,7 +14,12 @@ use crate::exit::Verdict;
 use crate::output;
 use crate::worker::exec;
 
+/// As good as none.
+const UNTIMED: Duration = Duration::from_secs(365 * 24 * 3_600);
+
 /// Run a command on some worker, print what it printed, and exit with its code.
+///
+/// It has no limit of time unless --timeout gives one. An interrupt (Ctrl-C) cancels it.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -58,10 +64,10 @@ async fn submit_and_follow(arguments: Arguments) -> anyhow::Result<Verdict> {
     if let Some(id) = arguments.id {
         job = job.id(id);
     }
-    // Whoever watches a command decides about a second try.
-    let job = arguments.common.retry_or(0).apply(job);
+    // Whoever watches a command decides about a second try, and when it takes too long.
+    let job = arguments.common.retry_or(0).timeout_or(UNTIMED).apply(job);
     let accepted = client.submit(job).await?;
-    let job = follow::to_the_end(&client, accepted.id()).await?;
+    let job = follow::to_the_end_or_cancelled(&client, accepted.id()).await?;
 
     if arguments.json {
         output::print_json(&Job::from(job.0.clone()))?;
@@ -69,6 +75,11 @@ async fn submit_and_follow(arguments: Arguments) -> anyhow::Result<Verdict> {
         let result: exec::Output = serde_json::from_slice(job.result())?;
         output::print(&result.stdout)?;
         std::io::stderr().write_all(result.stderr.as_bytes())?;
+        for (what, bytes) in [("output", result.stdout_cut), ("error", result.stderr_cut)] {
+            if bytes > 0 {
+                eprintln!("warning: the first {bytes} bytes of standard {what} were cut");
+            }
+        }
     } else if let Some(trouble) = follow::trouble(&job) {
         eprintln!("error: job {} {trouble}", job.id());
     }

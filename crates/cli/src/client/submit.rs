@@ -213,6 +213,11 @@ impl CommonArguments {
         }
     }
 
+    pub(super) fn timeout_or(mut self, default: std::time::Duration) -> CommonArguments {
+        self.timeout = self.timeout.or(Some(default));
+        self
+    }
+
     pub(super) fn retry_or(mut self, default: u32) -> CommonArguments {
         self.retry = self.retry.or(Some(default));
         self

@@ -39,6 +39,11 @@ pub(crate) struct Output {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) truncated: bool,
+    /// Bytes that were cut off in front.
+    #[serde(default)]
+    pub(crate) stdout_cut: u64,
+    #[serde(default)]
+    pub(crate) stderr_cut: u64,
 }
 
 /// What a command may see of the worker's own environment: no tokens, no settings of the worker.
@@ -144,12 +149,20 @@ async fn follow(mut group: Group, context: &Context) -> Outcome {
     let (stdout, stderr) = (collected(stdout).await, collected(stderr).await);
     let exit_code = code(status);
     if exit_code != 0 {
-        let start = stderr.text.floor_char_boundary(stderr.text.len().saturating_sub(TAIL_BYTES));
-        let tail = stderr.text[start..].trim_end();
+        // What a command that fails says last is why, wherever it says it.
+        let said = if stderr.text.is_empty() { &stdout.text } else { &stderr.text };
+        let start = said.floor_char_boundary(said.len().saturating_sub(TAIL_BYTES));
+        let tail = said[start..].trim_end();
         return Outcome::retry(format_args!("{EXIT_CODE}{exit_code}: {tail}"));
     }
-    let truncated = stdout.truncated || stderr.truncated;
-    let output = Output { exit_code, stdout: stdout.text, stderr: stderr.text, truncated };
+    let output = Output {
+        exit_code,
+        truncated: stdout.truncated || stderr.truncated,
+        stdout_cut: stdout.cut,
+        stderr_cut: stderr.cut,
+        stdout: stdout.text,
+        stderr: stderr.text,
+    };
     match serde_json::to_vec(&output) {
         Ok(bytes) => Outcome::done(bytes),
         Err(error) => Outcome::cancel(format_args!("its output can't be written: {error}")),
@@ -166,18 +179,23 @@ fn code(status: ExitStatus) -> u8 {
 struct Tail {
     text: String,
     truncated: bool,
+    /// Bytes that were cut off in front.
+    cut: u64,
 }
 
 async fn collected(reading: tokio::task::JoinHandle<std::io::Result<Tail>>) -> Tail {
     let abort = reading.abort_handle();
     match tokio::time::timeout(OUTPUT_GRACE, reading).await {
         Ok(Ok(Ok(tail))) => tail,
-        Ok(Ok(Err(error))) => Tail { text: format!("(output lost: {error})"), truncated: true },
+        Ok(Ok(Err(error))) => {
+            Tail { text: format!("(output lost: {error})"), truncated: true, cut: 0 }
+        }
         Ok(Err(_)) | Err(_) => {
             abort.abort();
             Tail {
                 text: "(output lost: another process holds it open)".to_owned(),
                 truncated: true,
+                cut: 0,
             }
         }
     }
@@ -187,7 +205,7 @@ async fn collected(reading: tokio::task::JoinHandle<std::io::Result<Tail>>) -> T
 async fn tail_of(pipe: Option<impl AsyncRead + Unpin>) -> std::io::Result<Tail> {
     let Some(mut pipe) = pipe else { return Ok(Tail::default()) };
     let mut kept = VecDeque::new();
-    let mut truncated = false;
+    let mut cut = 0;
     let mut buffer = vec![0; 16 << 10];
     loop {
         let read = pipe.read(&mut buffer).await?;
@@ -196,11 +214,11 @@ async fn tail_of(pipe: Option<impl AsyncRead + Unpin>) -> std::io::Result<Tail> 
         }
         kept.extend(&buffer[..read]);
         let excess = kept.len().saturating_sub(OUTPUT_BYTES_MAX);
-        truncated |= excess > 0;
+        cut += excess as u64;
         kept.drain(..excess);
     }
     let text = String::from_utf8_lossy(kept.make_contiguous()).into_owned();
-    Ok(Tail { text, truncated })
+    Ok(Tail { text, truncated: cut > 0, cut })
 }
 
 #[cfg(test)]
@@ -221,6 +239,7 @@ mod tests {
         let mut group = Group::start(command, None).unwrap();
         let tail = tail_of(group.child.stdout.take()).await.unwrap();
         assert!(tail.truncated);
+        assert_eq!(tail.cut, 100_004 - OUTPUT_BYTES_MAX as u64);
         assert_eq!(tail.text.len(), OUTPUT_BYTES_MAX);
         assert!(tail.text.ends_with("xend\n"));
     }

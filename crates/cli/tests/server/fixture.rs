@@ -150,6 +150,41 @@ impl World {
     }
 }
 
+/// What a process says on standard error, as it comes.
+pub(crate) struct Following {
+    pub(crate) process: Process,
+    lines: std::io::Lines<BufReader<std::process::ChildStderr>>,
+}
+
+impl Following {
+    /// Reads on until it says this.
+    pub(crate) fn says(&mut self, wanted: &str) {
+        let mut heard = String::new();
+        for line in self.lines.by_ref() {
+            let line = line.expect("it writes text");
+            if line.contains(wanted) {
+                return;
+            }
+            heard += &format!("{line}\n");
+        }
+        panic!("it never said {wanted:?}, but:\n{heard}");
+    }
+}
+
+impl World {
+    /// A command that goes on while the test does.
+    pub(crate) fn follow(&self, arguments: &[&str]) -> Following {
+        let mut child = self
+            .command(arguments)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary was built for this test");
+        let stderr = child.stderr.take().expect("it is piped");
+        Following { process: Process(child), lines: BufReader::new(stderr).lines() }
+    }
+}
+
 impl Process {
     pub(crate) fn terminate(&mut self) {
         self.signal(rustix::process::Signal::TERM);

@@ -69,3 +69,24 @@ fn a_wrong_folder_is_blamed_on_the_folder() {
     let told = String::from_utf8_lossy(&failed.stderr);
     assert!(told.contains("/no/such/folder (cwd)"), "{told}");
 }
+
+#[test]
+fn a_command_that_waits_says_what_for_and_an_interrupt_cancels_it() {
+    let world = World::new();
+    let mut waiting = world.follow(&["run", "--id", "j", "--", "true"]);
+    waiting.says("no worker is registered");
+    waiting.process.signal(rustix::process::Signal::INT);
+    waiting.says("cancelling job j");
+    assert_eq!(waiting.process.0.wait().unwrap().code(), Some(5));
+    assert_eq!(world.state("j"), "cancelled");
+}
+
+#[test]
+fn a_cut_of_the_output_is_told_with_its_bytes() {
+    let world = World::new();
+    let _worker = world.worker("w1", &[]);
+    let run = world.run(&["run", "--", "sh", "-c", "head -c 100000 /dev/zero | tr '\\0' x"]);
+    assert_eq!(run.stdout.len(), 64 << 10);
+    let told = String::from_utf8_lossy(&run.stderr);
+    assert!(told.contains("the first 34464 bytes of standard output were cut"), "{told}");
+}
