@@ -20,7 +20,7 @@ const BY_AGE: u64 = 5;
 /// As many as may be in use: those, the oldest, and the one that is being filled.
 const SLOTS: u8 = 17;
 /// Free pages that are given back in one go: about ten milliseconds.
-const PAGES_AT_A_TIME: i64 = 500;
+const PAGES_AT_A_TIME: i64 = 200;
 /// For so many pages in use one may be free, because the next partition will need them.
 const PAGES_PER_FREE: i64 = 5;
 

@@ -164,6 +164,7 @@ impl Projection {
         change: impl FnOnce(&mut Row),
     ) -> rusqlite::Result<()> {
         if !self.pending.has_row(no) {
+            self.begin()?;
             match store::load(&self.connection, no)? {
                 Some(row) => self.pending.remember(no, row),
                 None => return Ok(()),
@@ -176,31 +177,45 @@ impl Projection {
     /// Writes the jobs that are due, and those with events up to this position that are not written.
     pub(super) fn write(&mut self, up_to: Seq, pace: Pace) -> rusqlite::Result<()> {
         let batch = self.pending.batch(up_to);
-        let transaction = self.connection.unchecked_transaction()?;
+        self.begin()?;
+        let connection = &self.connection;
         for no in self.new_workers.drain(..) {
-            store::save_worker(&transaction, no, &self.workers[&no])?;
+            store::save_worker(connection, no, &self.workers[&no])?;
         }
         for (index, no) in batch.iter().enumerate() {
             self.pending.with_row(*no, |row| {
-                let home = self.partitions.home(&transaction, row)?;
-                store::save(&transaction, *no, row, home)
+                let home = self.partitions.home(connection, row)?;
+                store::save(connection, *no, row, home)
             })?;
             pace.after(index, batch.len());
         }
-        self.partitions.forget(&transaction, self.latest.0)?;
-        self.partitions.save(&transaction)?;
+        self.partitions.forget(connection, self.latest.0)?;
+        self.partitions.save(connection)?;
         self.pending.forget_written(&batch);
         let first = self.pending.first_unwritten();
         let complete = first.map_or(self.position, |first| Seq(first.0 - 1));
         let stored = Position { complete, reached: self.position };
-        store::save_position(&transaction, stored)?;
-        transaction.commit()?;
+        store::save_position(connection, stored)?;
+        connection.execute_batch("COMMIT")?;
         self.stored = stored;
         self.partitions.shrink(&self.connection)
     }
 
+    /// What is read and what is written next is one transaction: to begin one for every row that is
+    /// looked up takes as long as to look it up.
+    fn begin(&self) -> rusqlite::Result<()> {
+        if self.connection.is_autocommit() {
+            self.connection.execute_batch("BEGIN")
+        } else {
+            Ok(())
+        }
+    }
+
     /// Forgets what is not written, to read it from the journal again.
     pub(super) fn rewind(&mut self) -> rusqlite::Result<()> {
+        if !self.connection.is_autocommit() {
+            self.connection.execute_batch("ROLLBACK")?;
+        }
         self.pending = Pending::default();
         self.new_workers.clear();
         self.stored = store::position(&self.connection)?;

@@ -15,6 +15,10 @@ use super::partitions::{Retention, Slot};
 /// A file of another version is made anew, but for the one before, which is carried over.
 const VERSION: i64 = 5;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Of a new file. A row takes a fifth less time to write than on the usual 4 KiB.
+const PAGE_BYTES: i64 = 16 << 10;
+/// Pages that gather in the log before they are copied into the file.
+const LOG_PAGES: i64 = 2_000;
 /// What the log may keep of the disk once it has been copied into the file.
 const LOG_BYTES_KEPT: i64 = 64 << 20;
 /// What `PRAGMA auto_vacuum` answers where the file can give back space piece by piece.
@@ -79,13 +83,14 @@ impl Home {
 pub(super) fn open(path: &Path, retention: Retention) -> rusqlite::Result<Connection> {
     let connection = Connection::open(path)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.pragma_update(None, "page_size", PAGE_BYTES)?;
     connection.pragma_update(None, "auto_vacuum", INCREMENTAL)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "journal_size_limit", LOG_BYTES_KEPT)?;
     // A crash may cost the last writes, which the journal still has.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "cache_size", -8_192)?;
-    connection.pragma_update(None, "wal_autocheckpoint", 4_000)?;
+    connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
     connection.set_prepared_statement_cache_capacity(128);
     match number(&connection, "user_version")? {
         VERSION => {}
@@ -135,6 +140,11 @@ pub(super) fn create_tables(connection: &Connection) -> rusqlite::Result<()> {
     for home in Home::all() {
         connection.execute_batch(&jobs_table(&home.table()))?;
     }
+    // Not of those that have not ended, which are written again and again.
+    for slot in Slot::all() {
+        let table = Home::Ended(slot).table();
+        connection.execute_batch(&format!("CREATE INDEX {table}_by_kind ON {table} (kind)"))?;
+    }
     let spec = "coalesce(spec, (SELECT spec FROM specs WHERE specs.no = live.no)) AS spec";
     let live = format!("SELECT 0 AS home, {COLUMNS}, {spec} FROM live");
     let ended = Slot::all().map(|slot| {
@@ -167,7 +177,6 @@ fn jobs_table(table: &str) -> String {
         CREATE INDEX {table}_by_id ON {table} (id);
         -- Nearly all jobs complete, and those need no index to be found.
         CREATE INDEX {table}_by_state ON {table} (state) WHERE state <> 6;
-        CREATE INDEX {table}_by_kind ON {table} (kind);
         CREATE INDEX {table}_by_run ON {table} (run_id) WHERE run_id <> '';
         CREATE INDEX {table}_of_runs ON {table} (no, run_id) WHERE run_id <> '';"
     )

@@ -126,20 +126,19 @@ fn take_out(
     number: i64,
     home: Home,
 ) -> rusqlite::Result<Option<v1::JobSpec>> {
-    let (view, table) = match home {
-        Home::Live => ("live_jobs", "live".to_owned()),
-        Home::Ended(_) => ("ended_jobs", home.table()),
+    let remove = |table: &str| {
+        let sql = format!("DELETE FROM {table} WHERE no = ?1 RETURNING spec");
+        let read = |row: &rusqlite::Row<'_>| {
+            row.get_ref(0)?.as_blob_or_null()?.map(decode::<v1::JobSpec>).transpose()
+        };
+        connection.prepare_cached(&sql)?.query_row([number], read).optional()
     };
-    let sql = format!("SELECT spec FROM {view} WHERE no = ?1");
-    let spec: Option<v1::JobSpec> = connection
-        .prepare_cached(&sql)?
-        .query_row([number], |row| decode(row.get_ref(0)?.as_blob()?))
-        .optional()?;
-    let sql = format!("DELETE FROM {table} WHERE no = ?1");
-    connection.prepare_cached(&sql)?.execute([number])?;
-    if home == Home::Live {
-        connection.prepare_cached("DELETE FROM specs WHERE no = ?1")?.execute([number])?;
-    }
+    let spec = match remove(&home.table())? {
+        Some(Some(spec)) => Some(spec),
+        // It lies apart.
+        Some(None) => remove("specs")?.flatten(),
+        None => None,
+    };
     for tag in spec.iter().flat_map(|spec| &spec.tags) {
         connection
             .prepare_cached("DELETE FROM tags WHERE home = ?1 AND tag = ?2 AND no = ?3")?
