@@ -133,3 +133,20 @@ async fn bodies_that_never_come_to_an_end_keep_nobody_out() -> Result<()> {
     is_healthy(&site).await?;
     scheduler.stop().await
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_that_are_none_are_not_remembered() -> Result<()> {
+    let site = Site::new(&[])?;
+    let scheduler = site.start().await?;
+    let client = site.client()?;
+    client.status().await?;
+    let before = memory::now(&scheduler)?;
+    for _ in 0..24 {
+        let job = NewJob::new("t").id("x".repeat(15 << 20));
+        let refused = client.submit(job).await.map(|accepted| accepted.id().len());
+        ensure!(refused.is_err(), "{refused:?}");
+    }
+    let grown = memory::now(&scheduler)?.saturating_sub(before);
+    ensure!(grown < MEMORY_BYTES_MAX, "{grown} bytes more");
+    scheduler.stop().await
+}
