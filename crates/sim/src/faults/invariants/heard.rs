@@ -13,13 +13,17 @@ pub(super) struct Heard {
     /// When the present scheduler began, or came back: everybody has a full term then.
     began: u64,
     is_new: bool,
+    reign: u32,
 }
 
 impl Heard {
     pub(super) fn observe(&mut self, seen: &Observation<'_>) {
         match seen {
-            Observation::Recovered { .. } => self.is_new = true,
-            Observation::Asked { command, at, .. } => {
+            Observation::Recovered { reign, .. } if *reign >= self.reign => {
+                (self.reign, self.is_new) = (*reign, true);
+            }
+            // What a scheduler hears that has been deposed is no word to the one that reigns.
+            Observation::Asked { command, at, by, .. } if *by >= self.reign => {
                 let comes_back = matches!(command, Command::ExtendTerms { .. });
                 if std::mem::take(&mut self.is_new) || comes_back {
                     self.began = at.listened;
