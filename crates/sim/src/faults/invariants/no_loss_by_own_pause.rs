@@ -73,7 +73,8 @@ impl Invariant for NoLossByOwnPause {
                     _ => None,
                 };
                 let Some((began, term)) = began else { return Ok(()) };
-                let waited = listened.saturating_sub(began);
+                // Half a heartbeat of an absence may go unnoticed.
+                let waited = (listened + ABSENCE_MIN).saturating_sub(began);
                 enough(waited, term, || format!("{token} of job {job} is given up: {cause:?}"))
             }
             Event::WorkerLost { worker } => {
