@@ -11,9 +11,10 @@ const JOBS_MAX: usize = 2_000;
 
 const MEBIBYTE: u64 = 1 << 20;
 
+/// The tables of the history alone take a few MiB.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_refuses_work_and_recovers_with_sqlite() -> Result<()> {
-    a_full_disk_refuses_work_and_recovers("sqlite", 8, 64).await
+    a_full_disk_refuses_work_and_recovers("sqlite", 16, 64).await
 }
 
 /// The journal in files reserves 64 MiB at a time.

@@ -110,9 +110,11 @@ impl TimersFollowMonotonicTime {
                 return Err(format!("job {no} still waits, {} after its time", Micros(late)));
             }
         }
+        // Settings that were written and then found by the next scheduler were seen by nobody.
+        let lease_max = self.lease_max.max(engine.state().config().unreachable_after);
         for (_, worker) in engine.state().workers() {
             let silent = self.heard.silent_for(worker.id(), now.listened).unwrap_or(0);
-            let late = silent.saturating_sub(self.lease_max.0);
+            let late = silent.saturating_sub(lease_max.0);
             if late > LATE_MAX && worker.status != WorkerStatus::Unreachable {
                 let id = worker.id();
                 return Err(format!("{id} is not missed, {} after its lease", Micros(late)));
