@@ -23,7 +23,7 @@ use std::time::Duration;
 use bellwether_core::model::{JobId, JobNo, Seq, Settlement};
 use bellwether_journal::{Head, Reader, Record};
 use bellwether_wire::v1;
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 use tokio::sync::watch;
 
 use crate::config::History;
@@ -45,6 +45,8 @@ const READERS_KEPT: usize = 8;
 
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
+    #[error("the disk is full: the registry {} could not be opened; free some space and start again", path.display())]
+    DiskFull { path: PathBuf },
     #[error("the registry {} could not be opened: {source}; it may be deleted, it is made anew from the journal", path.display())]
     Open { path: PathBuf, source: rusqlite::Error },
     #[error("failed to start the registry's thread: {0}")]
@@ -90,7 +92,10 @@ pub(crate) fn start(
     history: History,
 ) -> Result<(Registry, Feed), RegistryError> {
     let path = data_dir.join(FILE);
-    let failed = |source| RegistryError::Open { path: path.clone(), source };
+    let failed = |source: rusqlite::Error| match source.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => RegistryError::DiskFull { path: path.clone() },
+        _ => RegistryError::Open { path: path.clone(), source },
+    };
     let retention = Retention { jobs_max: history.jobs_max, keep_for: history.keep_for };
     let connection = schema::open(&path, retention).map_err(failed)?;
     if store::position(&connection).map_err(failed)?.reached > head.seq {
