@@ -33,3 +33,19 @@ async fn every_operation_is_in_the_table_of_roles_and_the_other_way_round() -> R
     assert_eq!(told, table);
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn jobs_are_described_by_the_one_table_of_their_fields() -> Result<()> {
+    let fixture = Fixture::start().await?;
+    let document = fixture.get("/scheduler/openapi.json").await?.json()?;
+    let schemas = &document["components"]["schemas"];
+    let table = bellwether_wire::json::form::job_schema();
+    assert_eq!(schemas["NewJob"]["properties"], table["properties"]);
+    let shown = schemas["Job"]["properties"].as_object().context("a job has properties")?;
+    // Another way to write `cpu` and `memory`, for those who submit.
+    let written = table["properties"].as_object().context("a table of fields")?;
+    for field in written.keys().filter(|field| *field != "resources") {
+        assert!(shown.contains_key(field), "{field} is not shown");
+    }
+    Ok(())
+}
