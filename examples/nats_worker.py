@@ -21,6 +21,7 @@ async def register():
 
 async def run(offer):
     try:
+        await say("log", job=offer["job"], token=offer["token"], text="echoing\n")
         await say("complete", job=offer["job"], token=offer["token"], result=work(offer["spec"]))
     except Exception as error:  # the scheduler decides whether and when it is tried again
         await say("fail", job=offer["job"], token=offer["token"], error=str(error))

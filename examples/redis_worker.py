@@ -24,6 +24,7 @@ def register():
 
 def run(offer):
     try:
+        say("log", job=offer["job"], token=offer["token"], text="echoing\n")
         say("complete", job=offer["job"], token=offer["token"], result=work(offer["spec"]))
     except Exception as error:  # the scheduler decides whether and when it is tried again
         say("fail", job=offer["job"], token=offer["token"], error=str(error))

@@ -40,6 +40,7 @@ use crate::identity::{Identity, IdentityError};
 use crate::priority::Aside;
 use crate::private::make_folder;
 use crate::projections::history::History;
+use crate::projections::logs::Logs;
 use crate::projections::registry::{self, RegistryError};
 use crate::projections::telemetry;
 use crate::sinks::clickhouse;
@@ -156,8 +157,12 @@ impl Server {
         let message_bytes_max = config.limits.message_bytes_max;
         let scheduler = SchedulerServer::new(SchedulerService { desk: desk.clone() })
             .max_decoding_message_size(message_bytes_max);
-        let workers = WorkerLinkServer::new(WorkerLinkService::new(handle.clone(), tracing))
-            .max_decoding_message_size(message_bytes_max);
+        let workers = WorkerLinkServer::new(WorkerLinkService::new(
+            handle.clone(),
+            desk.logs.clone(),
+            tracing,
+        ))
+        .max_decoding_message_size(message_bytes_max);
         let router = builder(config.limits)
             .layer(door.clone())
             .add_service(scheduler)
@@ -302,6 +307,8 @@ fn start_loop(
     })?;
     let journal = open_journal(config.journal, &config.data_dir)?;
     let history = History::new(journal.reader()?);
+    let logs = Logs::start(&config.data_dir, config.logs, journal.head().seq);
+    let logs = logs.map_err(StartError::Thread)?;
     let (registry, feed) =
         registry::start(&config.data_dir, journal.reader()?, journal.head(), config.history)?;
     let queues = QueueMeters::new(config.queues.iter().map(|queue| queue.name.as_str()));
@@ -344,5 +351,6 @@ fn start_loop(
         .spawn(move || running.run())
         .map_err(StartError::Thread)?;
     let refusals = Refusals::default();
-    Ok((Desk { handle, ids, registry, history, background, refusals, disk, audience }, metrics))
+    let desk = Desk { handle, ids, registry, history, logs, background, refusals, disk, audience };
+    Ok((desk, metrics))
 }

@@ -5,7 +5,9 @@ use bellwether_core::words;
 
 use crate::v1::reason::Kind as Reason;
 use crate::v1::shortage::What as Lacking;
-use crate::v1::{AttemptState, JobState, SchedulerRole, ScoreTerm, WaitReason, WorkerStatus};
+use crate::v1::{
+    AttemptState, JobState, LogStream, SchedulerRole, ScoreTerm, WaitReason, WorkerStatus,
+};
 use crate::{Mirror as _, v1};
 
 /// Why this worker, by what it was compared and how the others fared.
@@ -176,6 +178,11 @@ words!(
 words!(
     SchedulerRole:
     Alone => "alone", Leader => "leader", Follower => "follower";
+    Unspecified => "unknown"
+);
+words!(
+    LogStream:
+    Stdout => "stdout", Stderr => "stderr", Log => "log";
     Unspecified => "unknown"
 );
 words!(ScoreTerm: Wait => "wait", Load => "load"; Unspecified => "");

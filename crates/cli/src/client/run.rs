@@ -4,22 +4,25 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::time::Duration;
 
-use bellwether_sdk::{NewJob, v1};
+use bellwether_sdk::{Client, NewJob, v1};
 use bellwether_wire::json::Job;
 use clap::Args;
 
+use super::logs::Printer;
 use super::submit::CommonArguments;
-use super::{Connect, block_on, follow};
+use super::{Connect, block_on, follow, standard_input};
 use crate::exit::Verdict;
 use crate::output;
 use crate::worker::exec;
+use crate::worker::payload::{self, Payload, Setting, Word};
 
 /// As good as none.
 const UNTIMED: Duration = Duration::from_secs(365 * 24 * 3_600);
 
-/// Run a command on some worker, print what it printed, and exit with its code.
+/// Run a command on some worker, print what it prints as it comes, and exit with its code.
 ///
-/// It has no limit of time unless --timeout gives one. An interrupt (Ctrl-C) cancels it.
+/// It has no limit of time unless --timeout gives one. An interrupt (Ctrl-C) cancels it. It reads
+/// nothing unless --stdin is given.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -37,6 +40,9 @@ pub(crate) struct Arguments {
     /// The folder that it runs in, on the worker
     #[arg(long, value_name = "DIR")]
     cwd: Option<String>,
+    /// Let it read what is given here on standard input: text, to its end, up to 512 KiB
+    #[arg(long)]
+    stdin: bool,
     #[command(flatten)]
     common: CommonArguments,
     /// Print JSON
@@ -53,13 +59,20 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
 
 async fn submit_and_follow(arguments: Arguments) -> anyhow::Result<Verdict> {
     let client = arguments.connect.client().await?;
-    let payload = exec::Payload {
-        argv: arguments.argv,
-        env: BTreeMap::from_iter(arguments.env),
+    let stdin = if arguments.stdin { Some(standard_input::read()?) } else { None };
+    if stdin.is_none() && standard_input::is_waiting() {
+        eprintln!("warning: the command does not get standard input; --stdin passes it on");
+    }
+    let env = arguments.env.into_iter();
+    let env = env.map(|(name, value)| (name, Setting::Text(Word::from(value))));
+    let payload = Payload {
+        argv: arguments.argv.into_iter().map(Word::from).collect(),
+        env: BTreeMap::from_iter(env),
         cwd: arguments.cwd,
+        stdin,
     };
-    let kind = arguments.kind.map(|kind| format!("{}/{kind}", exec::TYPE));
-    let kind = kind.unwrap_or_else(|| exec::TYPE.to_owned());
+    let kind = arguments.kind.map(|kind| format!("{}/{kind}", payload::TYPE));
+    let kind = kind.unwrap_or_else(|| payload::TYPE.to_owned());
     let mut job = NewJob::new(kind).payload(serde_json::to_vec(&payload)?);
     if let Some(id) = arguments.id {
         job = job.id(id);
@@ -67,11 +80,21 @@ async fn submit_and_follow(arguments: Arguments) -> anyhow::Result<Verdict> {
     // Whoever watches a command decides about a second try, and when it takes too long.
     let job = arguments.common.retry_or(0).timeout_or(UNTIMED).apply(job);
     let accepted = client.submit(job).await?;
-    let job = follow::to_the_end_or_cancelled(&client, accepted.id()).await?;
+    let printing = async {
+        if arguments.json { Ok(false) } else { print_output(&client, accepted.id()).await }
+    };
+    let (job, printed) =
+        tokio::join!(follow::to_the_end_or_cancelled(&client, accepted.id()), printing);
+    let job = job?;
 
     if arguments.json {
         output::print_json(&Job::from(job.0.clone()))?;
-    } else if job.state() == v1::JobState::Completed {
+    } else if job.state() != v1::JobState::Completed {
+        if let Some(trouble) = follow::trouble(&job) {
+            eprintln!("error: job {} {trouble}", job.id());
+        }
+    } else if !printed? {
+        // The scheduler keeps no output: the end of it is in the result.
         let result: exec::Output = serde_json::from_slice(job.result())?;
         output::print(&result.stdout)?;
         std::io::stderr().write_all(result.stderr.as_bytes())?;
@@ -80,8 +103,17 @@ async fn submit_and_follow(arguments: Arguments) -> anyhow::Result<Verdict> {
                 eprintln!("warning: the first {bytes} bytes of standard {what} were cut");
             }
         }
-    } else if let Some(trouble) = follow::trouble(&job) {
-        eprintln!("error: job {} {trouble}", job.id());
     }
     Ok(follow::verdict(&job))
+}
+
+/// Prints what the job prints until it has ended. Says whether there was anything.
+async fn print_output(client: &Client, id: &str) -> anyhow::Result<bool> {
+    let id = id.to_owned();
+    let mut output = client.logs(v1::WatchLogsRequest { id, follow: true, ..Default::default() });
+    let mut printer = Printer::default();
+    while let Some(response) = output.next().await? {
+        printer.print(response.pieces)?;
+    }
+    Ok(printer.printed)
 }

@@ -100,7 +100,10 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
         Some(path) => submit_file::read(path)?,
         None => {
             let kind = arguments.job.kind.clone().context("give --type, or a file")?;
-            vec![arguments.job.job(kind).into()]
+            let job = arguments.job.job(kind);
+            let submission = v1::Submission::from(job);
+            submission.jobs.iter().try_for_each(|job| submit_file::check(job, false))?;
+            vec![submission]
         }
     };
     block_on(submit(arguments, submissions))

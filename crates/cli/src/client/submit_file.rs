@@ -10,6 +10,8 @@ use bellwether_sdk::{Client, Refusal, new_id, v1};
 use bellwether_wire::job::submission_to_wire;
 use bellwether_wire::json::SubmissionDraft;
 
+use crate::worker::payload::{self, Payload};
+
 /// Submissions in one message; several messages are under way at a time.
 const BATCH: usize = 1_000;
 
@@ -25,7 +27,21 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Vec<v1::Submission>> {
     let drafts = bellwether_wire::json::submissions(&text, &mut generate)
         .with_context(|| format!("failed to read jobs from {}", path.display()))?;
     let complete = |draft: SubmissionDraft| submission_to_wire(&draft.complete(&mut generate));
-    Ok(drafts.into_iter().map(complete).collect())
+    let submissions: Vec<v1::Submission> = drafts.into_iter().map(complete).collect();
+    let yaml = !text.trim_start().starts_with(['{', '[']);
+    for job in submissions.iter().flat_map(|submission| &submission.jobs) {
+        check(job, yaml).with_context(|| format!("job {}", job.id))?;
+    }
+    Ok(submissions)
+}
+
+/// Whether a command could be run as it is: better said now than by a worker.
+pub(super) fn check(job: &v1::JobSpec, yaml: bool) -> anyhow::Result<()> {
+    if !payload::is_exec(job.kind()) {
+        return Ok(());
+    }
+    let payload = Payload::parse(&job.payload)?;
+    if yaml { Ok(payload.quoted()?) } else { Ok(()) }
 }
 
 /// Everything gets an id and an idempotency key first, so that it may be sent again.

@@ -2,6 +2,9 @@
 
 pub(crate) mod exec;
 mod group;
+pub(crate) mod payload;
+mod secrets;
+mod tail;
 pub(crate) mod warden;
 
 use std::sync::Arc;
@@ -14,14 +17,16 @@ use serde_json::json;
 use crate::client::Connect;
 use crate::exit::Verdict;
 use crate::output;
+use secrets::Secrets;
 use warden::Warden;
 
 /// Take jobs of type `exec` from the scheduler and run their commands.
 ///
-/// A payload is {"argv":["cmd","arg"],"env":{},"cwd":".."}. Types that begin with `exec/` are the
-/// same to the worker; predictions tell them apart. Commands see little of the worker's environment
-/// (PATH, HOME and their like), the job's own `env`, and what --pass-env names. On SIGTERM or SIGINT the worker takes
-/// no more, finishes what it runs and ends; a second signal ends it at once.
+/// A payload is {"argv":["cmd","arg"],"env":{},"cwd":"..","stdin":".."}. Types that begin with `exec/`
+/// are the same to the worker; predictions tell them apart. Commands see little of the worker's
+/// environment (PATH, HOME and their like), the job's own `env`, and what --pass-env names. What they
+/// print can be read with `bellwether logs`. On SIGTERM or SIGINT the worker takes no more, finishes
+/// what it runs and ends; a second signal ends it at once.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -39,6 +44,10 @@ pub(crate) struct Arguments {
     /// A variable of its own environment that commands may see; may be given several times
     #[arg(long, value_name = "NAME")]
     pass_env: Vec<String>,
+    /// A secret that jobs may ask for by name, as {"env":{"TOKEN":{"secret":"NAME"}}}; it stays on this
+    /// worker and is covered in what commands print. May be given several times
+    #[arg(long, value_name = "NAME=env:VARIABLE|file:PATH", value_parser = secrets::allowed)]
+    secret: Vec<secrets::Allowed>,
     /// A role that it has; may be given several times
     #[arg(long, value_name = "ROLE")]
     role: Vec<String>,
@@ -74,7 +83,8 @@ async fn work(arguments: Arguments) -> anyhow::Result<Verdict> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let slots = arguments.slots.unwrap_or(u32::try_from(processors).unwrap_or(1));
     let warden = Warden::start().context("failed to start the process that guards commands")?;
-    let room = Arc::new(exec::Room::new(warden, arguments.pass_env));
+    let room =
+        Arc::new(exec::Room::new(warden, arguments.pass_env, Secrets::new(arguments.secret)));
     let exec_room = room.clone();
     let address = &arguments.connect.server;
     let mut builder = Worker::builder(address)
@@ -84,7 +94,7 @@ async fn work(arguments: Arguments) -> anyhow::Result<Verdict> {
         .class(arguments.class.unwrap_or_default())
         .millicores(arguments.cpu.unwrap_or(0))
         .memory_bytes(arguments.memory.unwrap_or(0))
-        .job(exec::TYPE, move |context| exec::run(context, exec_room.clone()));
+        .job(payload::TYPE, move |context| exec::run(context, exec_room.clone()));
     for (kind, line) in arguments.types {
         let (room, line) = (room.clone(), Arc::<str>::from(line));
         builder =

@@ -41,6 +41,10 @@ async fn python_worker_completes_jobs(kind: Kind, script: &str) -> Result<()> {
     let client = site.client()?;
     let done = client.job("b", 0).await?;
     ensure!(done.result() == r#"{"echo": {"of": "b"}}"#, "{done:?}");
+    let mut printed =
+        client.logs(v1::WatchLogsRequest { id: "b".to_owned(), ..Default::default() });
+    let printed = printed.next().await?.context("there is output")?;
+    ensure!(printed.pieces.len() == 1 && printed.pieces[0].data == "echoing\n", "{printed:?}");
 
     // A scheduler that was killed asks the worker to register again, and goes on.
     site.kill_scheduler().await?;

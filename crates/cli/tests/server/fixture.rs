@@ -78,6 +78,10 @@ impl World {
         }
     }
 
+    pub(crate) fn server_id(&self) -> u32 {
+        self.server.as_ref().expect("it runs").0.id()
+    }
+
     /// The exit code of a scheduler that ends by itself.
     pub(crate) fn ended(&mut self) -> Option<i32> {
         self.server.take().expect("it runs").wait()
@@ -108,7 +112,7 @@ impl World {
         worker
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = bellwether();
         command.args(arguments).env("BELLWETHER_SERVER", &self.address);
         command

@@ -6,5 +6,7 @@ mod fixture;
 mod history;
 mod logging;
 mod measuring;
+mod output;
+mod room;
 mod security;
 mod types;

@@ -48,29 +48,6 @@ fn commands_of_one_kind_are_predicted_by_their_like() {
 }
 
 #[test]
-fn a_command_does_not_see_what_the_worker_was_given() {
-    let world = World::new();
-    let secret = ("BELLWETHER_TOKEN_OF_NOBODY", "hush");
-    let passed = ("SHOWN", "yes");
-    let arguments = ["--pass-env", "SHOWN"];
-    let _worker = world.worker_with("w1", &arguments, &[secret, passed]);
-    let seen = world.fine(&["run", "--env", "OWN=1", "--", "env"]);
-    assert!(!seen.contains("hush"), "{seen}");
-    for wanted in ["SHOWN=yes", "OWN=1", "PATH=", "BELLWETHER_JOB="] {
-        assert!(seen.contains(wanted), "{wanted} is not in {seen}");
-    }
-}
-
-#[test]
-fn a_wrong_folder_is_blamed_on_the_folder() {
-    let world = World::new();
-    let _worker = world.worker("w1", &[]);
-    let failed = world.run(&["run", "--cwd", "/no/such/folder", "--", "true"]);
-    let told = String::from_utf8_lossy(&failed.stderr);
-    assert!(told.contains("/no/such/folder (cwd)"), "{told}");
-}
-
-#[test]
 fn a_command_that_waits_says_what_for_and_an_interrupt_cancels_it() {
     let world = World::new();
     let mut waiting = world.follow(&["run", "--id", "j", "--", "true"]);
@@ -79,14 +56,4 @@ fn a_command_that_waits_says_what_for_and_an_interrupt_cancels_it() {
     waiting.says("cancelling job j");
     assert_eq!(waiting.process.0.wait().unwrap().code(), Some(5));
     assert_eq!(world.state("j"), "cancelled");
-}
-
-#[test]
-fn a_cut_of_the_output_is_told_with_its_bytes() {
-    let world = World::new();
-    let _worker = world.worker("w1", &[]);
-    let run = world.run(&["run", "--", "sh", "-c", "head -c 100000 /dev/zero | tr '\\0' x"]);
-    assert_eq!(run.stdout.len(), 64 << 10);
-    let told = String::from_utf8_lossy(&run.stderr);
-    assert!(told.contains("the first 34464 bytes of standard output were cut"), "{told}");
 }

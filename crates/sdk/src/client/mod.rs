@@ -3,6 +3,7 @@
 mod builder;
 mod explain;
 mod jobs;
+mod logs;
 mod steer;
 mod stream;
 mod submit;
@@ -19,6 +20,7 @@ use crate::error::ClientError;
 
 pub use builder::ClientBuilder;
 pub use jobs::{Job, Jobs};
+pub use logs::Output;
 pub use stream::{Answers, SubmitStream, Submitter};
 pub use submit::Accepted;
 pub use watch::{Ended, Events};

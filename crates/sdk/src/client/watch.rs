@@ -54,7 +54,10 @@ impl Client {
 
 impl Client {
     /// A stream has ended: asking again at once would only hurt a scheduler in trouble.
-    async fn pause_unless_final(&self, status: Option<Status>) -> Result<(), ClientError> {
+    pub(super) async fn pause_unless_final(
+        &self,
+        status: Option<Status>,
+    ) -> Result<(), ClientError> {
         if let Some(error) = status.map(|status| self.error(&status))
             && !error.is_transient()
         {

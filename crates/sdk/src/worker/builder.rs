@@ -12,6 +12,7 @@ use super::desk::{Confirmed, Desk};
 use super::executor::Executor;
 use super::handler::{Blocking, Handler, ModelLoader};
 use super::link::{self, RunningWorker, WorkerError};
+use super::logs::Outbox;
 use super::machine::Machine;
 use super::outcome::IntoOutcome;
 use super::session::{Resident, Stop};
@@ -205,10 +206,12 @@ impl WorkerBuilder {
             .map_err(|source| WorkerError::Refused { id: id.clone(), source })?;
         let (stop, stopping) = watch::channel(Stop::No);
         let (sender, happenings) = mpsc::unbounded_channel();
+        let logs = Arc::new(Outbox::default());
         let resident = Resident {
             desk: Desk::new(self.spec.slots, self.confirmed),
             spec: self.spec,
-            executor: Executor::new(self.handlers, self.loader, sender),
+            executor: Executor::new(self.handlers, self.loader, sender, logs.clone()),
+            logs,
             happenings,
             stop: stopping,
             address: self.address,

@@ -2,12 +2,14 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::SystemTime;
 
 use bellwether_wire::{TraceParent, v1};
 use bytes::Bytes;
 use tokio::sync::{Notify, mpsc};
 
 use super::executor::Happening;
+use super::logs::{Outbox, Pen, Print};
 
 /// An attempt, as its handler sees it. Clones are the same attempt.
 #[derive(Debug, Clone)]
@@ -22,16 +24,24 @@ struct Inner {
     /// The latest, until the session takes it. A lock, because handler and session both write it.
     progress: Mutex<Option<v1::Progress>>,
     happenings: mpsc::UnboundedSender<Happening>,
+    logs: Arc<Outbox>,
+    pen: Pen,
 }
 
 impl Context {
-    pub(crate) fn new(offer: v1::Offer, happenings: mpsc::UnboundedSender<Happening>) -> Context {
+    pub(crate) fn new(
+        offer: v1::Offer,
+        happenings: mpsc::UnboundedSender<Happening>,
+        logs: Arc<Outbox>,
+    ) -> Context {
         Context(Arc::new(Inner {
             offer,
             cancelled: AtomicBool::new(false),
             cancel: Notify::new(),
             progress: Mutex::new(None),
             happenings,
+            logs,
+            pen: Pen::default(),
         }))
     }
 
@@ -87,6 +97,27 @@ impl Context {
             // Nobody listens only once the worker has ended, and then nobody wants to know.
             drop(self.0.happenings.send(Happening::Progressed { token: self.token() }));
         }
+    }
+
+    /// A line for whoever reads the job's log, which `bellwether logs` shows while it runs and after.
+    /// Of very many the first and the last are kept.
+    pub fn log(&self, line: impl AsRef<str>) {
+        let line = line.as_ref();
+        let line = line.strip_suffix('\n').unwrap_or(line);
+        self.print(v1::LogStream::Log, format!("{line}\n").as_bytes());
+    }
+
+    /// The same for the output of a command, as it comes.
+    pub fn print(&self, stream: v1::LogStream, data: &[u8]) {
+        let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let at = since_epoch.map_or(0, crate::job::micros);
+        let (job, token) = (self.0.offer.job, self.token());
+        self.0.logs.write(&self.0.pen, Print { job, token, stream, at, data });
+    }
+
+    /// Nothing that is printed from now on counts.
+    pub(crate) fn close_log(&self) {
+        self.0.logs.close(&self.0.pen, self.token());
     }
 
     pub(crate) fn take_progress(&self) -> Option<v1::Progress> {

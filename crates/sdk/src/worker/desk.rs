@@ -48,7 +48,7 @@ enum Held {
         task: Option<AbortHandle>,
     },
     /// It was taken away but has not stopped yet.
-    Revoked,
+    Revoked(Context),
     Finished {
         context: Context,
         report: Kind,
@@ -125,11 +125,15 @@ impl Desk {
             Some(Held::Running { context, .. }) => {
                 self.busy -= 1;
                 self.progress.remove(&token);
+                context.close_log();
                 let report = outcome.into_report();
                 self.owe(&context, report.clone());
                 self.held.insert(token, Held::Finished { context, report });
             }
-            Some(Held::Revoked) => self.busy -= 1,
+            Some(Held::Revoked(context)) => {
+                context.close_log();
+                self.busy -= 1;
+            }
             Some(other) => {
                 self.held.insert(token, other);
             }
@@ -175,11 +179,11 @@ impl Desk {
             }
             Held::Running { context, task } => {
                 context.cancel();
-                self.held.insert(token, Held::Revoked);
+                self.held.insert(token, Held::Revoked(context));
                 task
             }
-            Held::Revoked => {
-                self.held.insert(token, Held::Revoked);
+            revoked @ Held::Revoked(_) => {
+                self.held.insert(token, revoked);
                 None
             }
         }
@@ -187,7 +191,8 @@ impl Desk {
 
     /// A revoked attempt whose task was ended from outside frees its slot.
     pub(crate) fn ended(&mut self, token: u64) {
-        if matches!(self.held.get(&token), Some(Held::Revoked)) {
+        if let Some(Held::Revoked(context)) = self.held.get(&token) {
+            context.close_log();
             self.held.remove(&token);
             self.busy -= 1;
         }
@@ -219,7 +224,7 @@ impl Desk {
                 | Held::Claimed(context)
                 | Held::Running { context, .. }
                 | Held::Finished { context, .. } => Some(attempt(context)),
-                Held::Revoked => None,
+                Held::Revoked(_) => None,
             })
             .collect();
         held.sort_unstable_by_key(|attempt| attempt.token);
@@ -241,7 +246,7 @@ impl Desk {
                     kinds.push(report.clone());
                     (context, kinds)
                 }
-                Some(Held::Waiting(_) | Held::Revoked) | None => continue,
+                Some(Held::Waiting(_) | Held::Revoked(_)) | None => continue,
             };
             let context = context.clone();
             for kind in kinds {

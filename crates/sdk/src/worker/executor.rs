@@ -15,6 +15,7 @@ use tokio::task::AbortHandle;
 
 use super::context::Context;
 use super::handler::{Handler, ModelLoader, Running};
+use super::logs::Outbox;
 use super::outcome::Outcome;
 
 /// The scheduler counts the timeout itself; this is for when it can't be heard.
@@ -52,6 +53,7 @@ pub(crate) struct Executor {
     handlers: FxHashMap<String, Arc<dyn Handler>>,
     loader: Option<ModelLoader>,
     happenings: mpsc::UnboundedSender<Happening>,
+    logs: Arc<Outbox>,
 }
 
 impl Executor {
@@ -59,12 +61,13 @@ impl Executor {
         handlers: FxHashMap<String, Arc<dyn Handler>>,
         loader: Option<ModelLoader>,
         happenings: mpsc::UnboundedSender<Happening>,
+        logs: Arc<Outbox>,
     ) -> Executor {
-        Executor { handlers, loader, happenings }
+        Executor { handlers, loader, happenings, logs }
     }
 
     pub(crate) fn context(&self, offer: v1::Offer) -> Context {
-        Context::new(offer, self.happenings.clone())
+        Context::new(offer, self.happenings.clone(), self.logs.clone())
     }
 
     /// `since` is when the session began to start handlers in one go.

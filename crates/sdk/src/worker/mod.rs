@@ -9,6 +9,7 @@ mod desk;
 mod executor;
 mod handler;
 mod link;
+mod logs;
 mod machine;
 mod outcome;
 mod session;

@@ -1,5 +1,6 @@
 //! One connection to the scheduler, from registration to its end.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bellwether_wire::v1;
@@ -11,6 +12,7 @@ use tonic::{Status, Streaming};
 
 use super::desk::Desk;
 use super::executor::{Begun, Executor, Happening};
+use super::logs::Outbox;
 use super::machine::Machine;
 use crate::connection::{Link, MESSAGE_BYTES_MAX};
 use crate::error::ClientError;
@@ -21,6 +23,8 @@ const MESSAGES_AHEAD: usize = 2;
 const HAPPENINGS_MAX: usize = 4_096;
 /// Progress of one attempt is sent this often at most.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+/// Output gathers for so long before it is sent, unless its attempt ends.
+const LOG_INTERVAL: Duration = Duration::from_millis(50);
 /// Until the scheduler says otherwise.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -49,6 +53,7 @@ pub(crate) struct Resident {
     pub(crate) spec: v1::WorkerSpec,
     pub(crate) desk: Desk,
     pub(crate) executor: Executor,
+    pub(crate) logs: Arc<Outbox>,
     pub(crate) happenings: mpsc::UnboundedReceiver<Happening>,
     pub(crate) stop: watch::Receiver<Stop>,
     pub(crate) address: String,
@@ -66,6 +71,7 @@ enum Next {
     Happened,
     BeatDue,
     ProgressDue,
+    LogsDue,
     Stop(Stop),
 }
 
@@ -75,6 +81,8 @@ struct Session<'a> {
     incoming: Streaming<v1::SchedulerMessage>,
     heartbeat: Interval,
     progress: Interval,
+    logs: Interval,
+    logs_due: bool,
     buffer: Vec<Happening>,
     beat_due: bool,
     drain_due: bool,
@@ -170,6 +178,7 @@ impl<'a> Session<'a> {
             resident.revoke(attempt.token);
         }
         resident.desk.reconnected();
+        resident.logs.reconnected(welcome.log_bytes_max);
         let drain_due = *resident.stop.borrow() >= Stop::Drain;
         let mut session = Session {
             drain_due,
@@ -177,7 +186,9 @@ impl<'a> Session<'a> {
             outgoing,
             incoming,
             heartbeat: interval(welcome.heartbeat_interval),
-            progress: interval(u64::try_from(PROGRESS_INTERVAL.as_micros()).unwrap_or(0)),
+            progress: every(PROGRESS_INTERVAL),
+            logs: every(LOG_INTERVAL),
+            logs_due: true,
             buffer: Vec::with_capacity(HAPPENINGS_MAX),
             beat_due: true,
         };
@@ -194,6 +205,10 @@ impl<'a> Session<'a> {
             match self.next().await {
                 Next::Room => {
                     let message = self.message();
+                    // As when output is due of which nothing may be sent yet.
+                    if message == v1::WorkerMessage::default() {
+                        continue;
+                    }
                     if self.outgoing.try_send(message).is_err() {
                         return self.broken("the stream was closed");
                     }
@@ -217,6 +232,7 @@ impl<'a> Session<'a> {
                 }
                 Next::BeatDue => self.beat_due = true,
                 Next::ProgressDue => self.resident.desk.release_progress(),
+                Next::LogsDue => self.logs_due = true,
                 Next::Stop(Stop::No) => {}
                 Next::Stop(Stop::Drain) => {
                     self.resident.desk.drain();
@@ -230,6 +246,11 @@ impl<'a> Session<'a> {
     async fn next(&mut self) -> Next {
         let has_mail = self.has_mail();
         let has_progress = self.resident.desk.has_progress();
+        let outbox = self.resident.logs.clone();
+        let logs_due = async {
+            outbox.news().await;
+            self.logs.tick().await;
+        };
         tokio::select! {
             // What is owed goes out before more is taken in.
             biased;
@@ -240,6 +261,7 @@ impl<'a> Session<'a> {
             }
             _ = self.heartbeat.tick() => Next::BeatDue,
             _ = self.progress.tick(), if has_progress => Next::ProgressDue,
+            () = logs_due => Next::LogsDue,
             changed = self.resident.stop.changed() => match changed {
                 Ok(()) => Next::Stop(*self.resident.stop.borrow_and_update()),
                 Err(_) => Next::Stop(Stop::Leave),
@@ -250,6 +272,8 @@ impl<'a> Session<'a> {
     /// Everything that is ready, in one message.
     fn message(&mut self) -> v1::WorkerMessage {
         let beat = std::mem::take(&mut self.beat_due);
+        self.logs_due = false;
+        let logs = self.resident.logs.take(Instant::now());
         v1::WorkerMessage {
             register: None,
             heartbeat: beat.then(|| self.resident.heartbeat()),
@@ -257,6 +281,7 @@ impl<'a> Session<'a> {
             models_loaded: std::mem::take(&mut self.resident.models_loaded),
             drain: std::mem::take(&mut self.drain_due),
             leave: false,
+            logs,
         }
     }
 
@@ -268,6 +293,7 @@ impl<'a> Session<'a> {
             }
         }
         resident.desk.confirmed(message.reports_done);
+        resident.logs.confirmed(message.logs_done);
         for revoke in &message.revokes {
             resident.revoke(revoke.token);
         }
@@ -283,12 +309,16 @@ impl<'a> Session<'a> {
         self.resident.desk.has_unsent()
             || self.beat_due
             || self.drain_due
+            || self.logs_due
             || !self.resident.models_loaded.is_empty()
     }
 
     fn has_gone(&self) -> bool {
         let stopping = *self.resident.stop.borrow() >= Stop::Drain;
-        stopping && self.resident.desk.is_clear() && !self.has_mail()
+        stopping
+            && self.resident.desk.is_clear()
+            && !self.has_mail()
+            && self.resident.logs.is_clear()
     }
 
     /// Says goodbye and waits until the scheduler has closed its side.
@@ -310,6 +340,10 @@ impl<'a> Session<'a> {
 
 fn interval(micros: u64) -> Interval {
     let period = if micros == 0 { HEARTBEAT_INTERVAL } else { Duration::from_micros(micros) };
+    every(period)
+}
+
+fn every(period: Duration) -> Interval {
     let mut interval = tokio::time::interval(period);
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
     interval

@@ -33,6 +33,8 @@ pub struct ServerConfig {
     /// Events after which the state is saved anew.
     pub snapshot_every: u64,
     pub history: History,
+    /// What is kept of what jobs print.
+    pub logs: LogLimits,
     /// Bytes of disk that the data directory may take before new work is refused; none: all there is.
     pub disk_max: Option<u64>,
     /// Serve metrics.
@@ -142,6 +144,15 @@ pub struct History {
     pub keep_for: Duration,
 }
 
+/// What is kept of what jobs print, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogLimits {
+    /// Of one attempt: half of it is its beginning, the other half its end. 0: nothing is kept.
+    pub attempt_bytes_max: u64,
+    /// Of all; beyond, the jobs that printed something longest ago lose theirs.
+    pub total_bytes_max: u64,
+}
+
 impl Default for ServerConfig {
     fn default() -> ServerConfig {
         ServerConfig {
@@ -155,6 +166,7 @@ impl Default for ServerConfig {
             limits: Limits::default(),
             snapshot_every: 500_000,
             history: History { jobs_max: 1_000_000, keep_for: Duration::from_secs(30 * 86_400) },
+            logs: LogLimits { attempt_bytes_max: 1 << 20, total_bytes_max: 1 << 30 },
             disk_max: None,
             telemetry: true,
             default_queue: "default".to_owned(),

@@ -11,21 +11,29 @@ use bellwether_wire::worker::{
     register_from_wire, report_from_wire, revoke_to_wire,
 };
 use bellwether_wire::{Malformed, v1};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use crate::event_loop::{
     End, Handle, NumberedReport, Outgoing, Refusal, Registration, ReportNumber,
     SESSION_MESSAGES_MAX, SessionInput, SessionKey,
 };
+use crate::projections::logs::{Logs, Receipt};
 use crate::sinks::trace::context::Tracing;
 
 /// What a worker is told; an error is the last of it.
 pub(crate) type Told = mpsc::Receiver<Result<Outgoing, End>>;
 
+/// How many chunks of the output that it has brought are settled.
+pub(crate) type LogsDone = watch::Receiver<u64>;
+
 /// The half of a session that listens.
 #[derive(Debug)]
 pub(crate) struct WorkerSession {
     handle: Handle,
+    logs: Logs,
+    receipt: Receipt,
+    /// Chunks of output so far.
+    chunks: u64,
     key: SessionKey,
     /// Until the worker registers; from then on the loop alone decides when the session ends.
     outgoing: Option<mpsc::Sender<Result<Outgoing, End>>>,
@@ -35,23 +43,32 @@ pub(crate) struct WorkerSession {
 }
 
 impl WorkerSession {
-    pub(crate) fn open(handle: &Handle) -> (WorkerSession, Told) {
+    pub(crate) fn open(handle: &Handle, logs: &Logs) -> (WorkerSession, Told, LogsDone) {
         let (outgoing, told) = mpsc::channel(SESSION_MESSAGES_MAX);
+        let (receipt, logs_done) = Receipt::new();
         let session = WorkerSession {
             handle: handle.clone(),
+            logs: logs.clone(),
+            receipt,
+            chunks: 0,
             key: handle.new_session(),
             weak: outgoing.downgrade(),
             outgoing: Some(outgoing),
             worker: None,
             reports: ReportNumber(0),
         };
-        (session, told)
+        (session, told, logs_done)
     }
 
     /// Reads a message and numbers its reports. What was read must be sent, in order.
     pub(crate) fn read(&mut self, message: v1::WorkerMessage) -> Result<SessionInput, End> {
         let register = message.register.map(|wire| self.registration(wire)).transpose()?;
         let worker = self.worker.clone().ok_or(End::NotRegistered)?;
+        if !message.logs.is_empty() {
+            // Before the reports, so that whoever learns of an end finds all that was printed.
+            self.chunks += message.logs.len() as u64;
+            self.logs.keep(&worker, message.logs, self.chunks, &self.receipt);
+        }
         let heartbeat = message.heartbeat.map(heartbeat_from_wire);
         let before = heartbeat.map(|beat| Command::Heartbeat { worker: worker.clone(), beat });
         let mut reports = Vec::with_capacity(message.reports.len());
@@ -112,13 +129,18 @@ impl WorkerSession {
     }
 }
 
-pub(crate) fn to_wire(outgoing: Outgoing, tracing: Option<Tracing>) -> v1::SchedulerMessage {
+pub(crate) fn to_wire(
+    outgoing: Outgoing,
+    tracing: Option<Tracing>,
+    log_bytes_max: u64,
+) -> v1::SchedulerMessage {
     v1::SchedulerMessage {
         registered: outgoing.registered.map(|registered| v1::Registered {
             worker: registered.worker.0,
             unknown: registered.unknown.into_iter().map(attempt_to_wire).collect(),
             heartbeat_interval: registered.heartbeat_interval.0,
             server: concat!("bellwether ", env!("CARGO_PKG_VERSION")).to_owned(),
+            log_bytes_max,
         }),
         offers: outgoing
             .offers
@@ -135,6 +157,7 @@ pub(crate) fn to_wire(outgoing: Outgoing, tracing: Option<Tracing>) -> v1::Sched
         refusals: outgoing.refusals.into_iter().map(refusal).collect(),
         drain: outgoing.drain,
         reconnect: outgoing.reconnect,
+        logs_done: 0,
     }
 }
 

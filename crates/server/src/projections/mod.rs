@@ -1,5 +1,6 @@
 //! What durable events add up to, for those who ask and those who look on.
 
 pub(crate) mod history;
+pub(crate) mod logs;
 pub mod registry;
 pub(crate) mod telemetry;

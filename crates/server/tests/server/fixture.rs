@@ -201,6 +201,7 @@ impl FakeWorker {
         self.heard.revokes.extend(message.revokes);
         self.heard.refusals.extend(message.refusals);
         self.heard.reports_done = self.heard.reports_done.max(message.reports_done);
+        self.heard.logs_done = self.heard.logs_done.max(message.logs_done);
         self.heard.drain |= message.drain;
         self.heard.reconnect |= message.reconnect;
         Ok(())
@@ -244,6 +245,14 @@ impl FakeWorker {
     /// Waits until so many reports are done with.
     pub(crate) async fn reports_done(&mut self, number: u64) -> Result<()> {
         while self.heard.reports_done < number {
+            self.hear().await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until so many chunks of output are settled.
+    pub(crate) async fn logs_done(&mut self, number: u64) -> Result<()> {
+        while self.heard.logs_done < number {
             self.hear().await?;
         }
         Ok(())

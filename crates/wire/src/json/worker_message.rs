@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 
 use super::field::{Fields, choice, seconds, take, text, texts, wrong};
 use crate::malformed::{Malformed, name};
+use crate::v1::Attempt;
 use crate::{Mirror, v1};
 
 /// A message with what an answer to it needs.
@@ -33,7 +34,7 @@ pub enum SaidError {
 type Read = fn(&mut Fields<'_>, &mut v1::WorkerMessage) -> Result<(), Malformed>;
 
 /// Every kind with the fields that it may have besides those that all have, and how it is read.
-const KINDS: [(&str, &[&str], Read); 10] = [
+const KINDS: [(&str, &[&str], Read); 11] = [
     ("register", &REGISTER, register),
     ("heartbeat", &["cpu", "memory", "load", "queue_depth", "overloaded"], heartbeat),
     ("acknowledge", &["job", "token"], |fields, message| {
@@ -43,6 +44,7 @@ const KINDS: [(&str, &[&str], Read); 10] = [
         report(fields, message, v1::report::Report::Claim(v1::Claim {}))
     }),
     ("progress", &["job", "token", "progress", "note"], progress),
+    ("log", &["job", "token", "text", "stream", "position", "at"], log),
     ("complete", &["job", "token", "result"], complete),
     ("fail", &["job", "token", "error", "cause", "retry_after"], fail),
     ("model_loaded", &["model", "took"], model_loaded),
@@ -60,7 +62,7 @@ const REGISTER: [&str; 14] = [
     "instance", "slots", "types", "roles", "capabilities", "models", "loads_models", "cpu",
     "memory", "zone", "class", "endpoint", "public_key", "held",
 ];
-const KIND_WANTED: &str = "it must be register, heartbeat, acknowledge, claim, progress, \
+const KIND_WANTED: &str = "it must be register, heartbeat, acknowledge, claim, progress, log, \
                            complete, fail, model_loaded, drain or goodbye";
 const COUNT: &str = "it must be a whole number, 0 or more";
 const SHARE: &str = "it must be a number from 0 to 1";
@@ -159,6 +161,23 @@ fn progress(fields: &mut Fields<'_>, message: &mut v1::WorkerMessage) -> Result<
     report(fields, message, v1::report::Report::Progress(progress))
 }
 
+/// Whole lines, or pieces of them.
+fn log(fields: &mut Fields<'_>, message: &mut v1::WorkerMessage) -> Result<(), Malformed> {
+    const STREAMS: &str = "it must be stdout, stderr or log";
+    let stream = choice(fields, "stream", STREAMS, v1::LogStream::parse)?;
+    let at = take::<f64>(fields, "at", "it must be seconds since 1970")?.unwrap_or_default();
+    let Attempt { job, token } = attempt(fields)?;
+    message.logs.push(v1::LogChunk {
+        job,
+        token,
+        position: take(fields, "position", COUNT)?,
+        stream: stream.unwrap_or(v1::LogStream::Log).into(),
+        at: (at.max(0.0) * 1e6) as u64,
+        data: text(fields, "text")?.into(),
+    });
+    Ok(())
+}
+
 /// The result is kept byte for byte as it was written.
 fn complete(fields: &mut Fields<'_>, message: &mut v1::WorkerMessage) -> Result<(), Malformed> {
     let result = fields.remove("result");
@@ -190,10 +209,15 @@ fn report(
     message: &mut v1::WorkerMessage,
     report: v1::report::Report,
 ) -> Result<(), Malformed> {
-    let job = take(fields, "job", COUNT)?.ok_or_else(|| Malformed::missing("job"))?;
-    let token = take(fields, "token", COUNT)?.ok_or_else(|| Malformed::missing("token"))?;
+    let Attempt { job, token } = attempt(fields)?;
     message.reports.push(v1::Report { job, token, report: Some(report) });
     Ok(())
+}
+
+fn attempt(fields: &mut Fields<'_>) -> Result<Attempt, Malformed> {
+    let job = take(fields, "job", COUNT)?.ok_or_else(|| Malformed::missing("job"))?;
+    let token = take(fields, "token", COUNT)?.ok_or_else(|| Malformed::missing("token"))?;
+    Ok(Attempt { job, token })
 }
 
 fn permille(fields: &mut Fields<'_>, name: &str) -> Result<u32, Malformed> {
@@ -244,11 +268,19 @@ mod tests {
     }
 
     #[test]
+    fn a_log_line_says_whose_it_is() {
+        let said = read(r#"{"type":"log","worker":"w1","job":3,"token":9,"text":"half\n"}"#);
+        let chunk = &said.message.logs[0];
+        assert_eq!((chunk.job, chunk.token, chunk.position), (3, 9, None));
+        assert_eq!((chunk.stream(), &chunk.data[..]), (v1::LogStream::Log, &b"half\n"[..]));
+    }
+
+    #[test]
     fn errors_name_the_field_and_the_way_out() {
         refused(
             r#"{"type":"completed","worker":"w"}"#,
             expect![[
-                r#"type: is "completed"; it must be register, heartbeat, acknowledge, claim, progress, complete, fail, model_loaded, drain or goodbye"#
+                r#"type: is "completed"; it must be register, heartbeat, acknowledge, claim, progress, log, complete, fail, model_loaded, drain or goodbye"#
             ]],
         );
         refused(

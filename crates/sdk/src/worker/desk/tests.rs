@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use super::*;
 use tokio::sync::mpsc;
 
@@ -17,7 +19,7 @@ fn context(token: u64, guarantee: v1::Guarantee) -> Context {
     let (sender, _) = mpsc::unbounded_channel();
     let spec = v1::JobSpec { guarantee: guarantee.into(), ..Default::default() };
     let offer = v1::Offer { job: token, token, spec: Some(spec), ..Default::default() };
-    Context::new(offer, sender)
+    Context::new(offer, sender, Arc::default())
 }
 
 fn start_all(desk: &mut Desk) -> Vec<u64> {

@@ -60,6 +60,15 @@ impl Audience {
         self.cut_off.load(Ordering::Relaxed)
     }
 
+    /// None if whoever listens did not take it in time, which cuts them off.
+    pub(super) async fn within<T>(&self, sent: impl Future<Output = T>) -> Option<T> {
+        let sent = tokio::time::timeout(self.patience, sent).await;
+        if sent.is_err() {
+            self.cut_off.fetch_add(1, Ordering::Relaxed);
+        }
+        sent.ok()
+    }
+
     async fn turn(&self) -> Turn<'_> {
         let owed = self.turn.lock().await;
         Turn { owed, begun: Instant::now() }
@@ -141,13 +150,10 @@ impl Watcher {
                 let turn = self.audience.turn().await;
                 let made = message(events);
                 turn.rest().await;
-                match tokio::time::timeout(self.audience.patience, answers.send(Ok(made))).await {
-                    Ok(Ok(())) => {}
-                    Ok(Err(_)) => return,
-                    Err(_) => {
-                        self.audience.cut_off.fetch_add(1, Ordering::Relaxed);
-                        return drop(last_word.send(Err(Unanswered::TooSlow)));
-                    }
+                match self.audience.within(answers.send(Ok(made))).await {
+                    Some(Ok(())) => {}
+                    Some(Err(_)) => return,
+                    None => return drop(last_word.send(Err(Unanswered::TooSlow))),
                 }
             }
             if self.cursor.next() > self.handle.durable() {

@@ -9,6 +9,7 @@ mod config;
 mod events;
 mod job_view;
 mod jobs;
+mod logs;
 mod runs;
 mod shown;
 mod status_view;
@@ -20,6 +21,7 @@ pub(crate) use bulk::{Action, Operation, Operations};
 pub(crate) use config::Configured;
 pub(crate) use events::{Audience, EventsWanted};
 pub(crate) use job_view::{ended_view, worker_views};
+pub(crate) use logs::LogsWanted;
 pub(crate) use runs::RunPage;
 pub(crate) use shown::Shown;
 pub(crate) use submit::{JobIds, Pending, Submitted};
@@ -31,6 +33,7 @@ use crate::disk_budget::DiskBudget;
 use crate::edges::explain::Refusals;
 use crate::event_loop::Handle;
 use crate::projections::history::History;
+use crate::projections::logs::Logs;
 use crate::projections::registry::Registry;
 
 #[derive(Debug, Clone)]
@@ -39,6 +42,7 @@ pub(crate) struct Desk {
     pub(crate) ids: JobIds,
     pub(crate) registry: Registry,
     pub(crate) history: History,
+    pub(crate) logs: Logs,
     /// For work that scheduling goes before.
     pub(crate) background: tokio::runtime::Handle,
     pub(crate) refusals: Refusals,

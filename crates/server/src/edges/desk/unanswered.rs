@@ -6,6 +6,7 @@ use bellwether_wire::{Malformed, v1};
 
 use crate::event_loop::Unavailable;
 use crate::projections::history::{CursorError, HistoryError};
+use crate::projections::logs::LogsError;
 use crate::projections::registry::LookupError;
 
 #[derive(Debug, thiserror::Error)]
@@ -16,6 +17,8 @@ pub(crate) enum Unanswered {
     Unavailable(#[from] Unavailable),
     #[error(transparent)]
     Lookup(#[from] LookupError),
+    #[error(transparent)]
+    Logs(#[from] LogsError),
     #[error(transparent)]
     History(#[from] HistoryError),
     #[error("the next events were not taken in time; come back for them with the last position")]

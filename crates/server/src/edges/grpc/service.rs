@@ -13,7 +13,9 @@ use tonic::{Request, Response, Status, Streaming};
 
 use super::status::status;
 use super::{submit, wait};
-use crate::edges::desk::{Configured, Desk, EventsWanted, Refused, Unanswered, worker_views};
+use crate::edges::desk::{
+    Configured, Desk, EventsWanted, LogsWanted, Refused, Unanswered, worker_views,
+};
 use crate::projections::history::Seen;
 use crate::sinks::trace::context;
 
@@ -52,6 +54,7 @@ impl Scheduler for SchedulerService {
     type SubmitStreamStream = Answers<v1::SubmitResponse>;
     type WaitJobsStream = Answers<v1::WaitJobsResponse>;
     type WatchEventsStream = Answers<v1::WatchEventsResponse>;
+    type WatchLogsStream = Answers<v1::WatchLogsResponse>;
     type SnapshotStream = Answers<v1::SnapshotChunk>;
 
     async fn submit(
@@ -180,6 +183,17 @@ impl Scheduler for SchedulerService {
         });
         let events = ReceiverStream::new(events).map(|answer| answer.map_err(status));
         Ok(Response::new(Box::pin(events)))
+    }
+
+    async fn watch_logs(
+        &self,
+        request: Request<v1::WatchLogsRequest>,
+    ) -> Result<Response<Self::WatchLogsStream>, Status> {
+        let v1::WatchLogsRequest { id, attempt, follow, after } = request.into_inner();
+        let attempt = (attempt > 0).then_some(attempt);
+        let output = self.desk.logs(LogsWanted { id, attempt, follow, after }).await;
+        let output = ReceiverStream::new(output.map_err(status)?);
+        Ok(Response::new(Box::pin(output.map(|answer| answer.map_err(status)))))
     }
 
     async fn get_config(

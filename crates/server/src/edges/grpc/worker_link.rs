@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use bellwether_wire::v1;
 use bellwether_wire::v1::worker_link_server::WorkerLink;
+use futures_util::stream;
 use tokio::sync::oneshot;
-use tokio_stream::wrappers::ReceiverStream;
-use tokio_stream::{Stream, StreamExt as _};
+use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::status::session_ended;
 use crate::edges::contain;
-use crate::edges::session::{WorkerSession, to_wire};
+use crate::edges::session::{LogsDone, Told, WorkerSession, to_wire};
 use crate::event_loop::{End, Handle};
+use crate::projections::logs::Logs;
 use crate::sinks::trace::context::Tracing;
 
 /// How long a new session may take to register.
@@ -22,13 +23,14 @@ const REGISTER_WITHIN: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone)]
 pub(crate) struct WorkerLinkService {
     handle: Handle,
+    logs: Logs,
     /// If traces are recorded.
     tracing: Option<Tracing>,
 }
 
 impl WorkerLinkService {
-    pub(crate) fn new(handle: Handle, tracing: Option<Tracing>) -> WorkerLinkService {
-        WorkerLinkService { handle, tracing }
+    pub(crate) fn new(handle: Handle, logs: Logs, tracing: Option<Tracing>) -> WorkerLinkService {
+        WorkerLinkService { handle, logs, tracing }
     }
 }
 
@@ -41,16 +43,43 @@ impl WorkerLink for WorkerLinkService {
         &self,
         request: Request<Streaming<v1::WorkerMessage>>,
     ) -> Result<Response<Self::SessionStream>, Status> {
-        let (session, told) = WorkerSession::open(&self.handle);
+        let (session, told, logs_done) = WorkerSession::open(&self.handle, &self.logs);
         let (alive, other_half) = oneshot::channel();
         contain::spawn("Session", listen(session, request.into_inner(), other_half));
-        let tracing = self.tracing;
-        let messages = ReceiverStream::new(told).map(move |message| {
-            // Dropped with the stream, which is how the listening half learns of its end.
-            let _: &oneshot::Sender<()> = &alive;
-            message.map(|message| to_wire(message, tracing)).map_err(session_ended)
+        let log_bytes_max = self.logs.attempt_bytes_max();
+        let mouth = Mouth { told, logs_done, tracing: self.tracing, log_bytes_max, _alive: alive };
+        let messages = stream::unfold(mouth, |mut mouth| async {
+            let next = mouth.next().await?;
+            Some((next, mouth))
         });
         Ok(Response::new(Box::pin(messages)))
+    }
+}
+
+/// The half of a session that speaks.
+struct Mouth {
+    told: Told,
+    logs_done: LogsDone,
+    tracing: Option<Tracing>,
+    log_bytes_max: u64,
+    /// Dropped with the stream, which is how the listening half learns of its end.
+    _alive: oneshot::Sender<()>,
+}
+
+impl Mouth {
+    async fn next(&mut self) -> Option<Result<v1::SchedulerMessage, Status>> {
+        tokio::select! {
+            biased;
+            told = self.told.recv() => {
+                let told = told?.map_err(session_ended);
+                Some(told.map(|told| to_wire(told, self.tracing, self.log_bytes_max)))
+            }
+            // The other half may be gone and this one have more to say.
+            Ok(()) = self.logs_done.changed() => {
+                let logs_done = *self.logs_done.borrow_and_update();
+                Some(Ok(v1::SchedulerMessage { logs_done, ..Default::default() }))
+            }
+        }
     }
 }
 

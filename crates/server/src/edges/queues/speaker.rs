@@ -43,7 +43,7 @@ impl Speaker {
             match self.told.recv().await {
                 Some(Ok(outgoing)) => {
                     self.gather(&mut open);
-                    let message = to_wire(outgoing, self.tracing);
+                    let message = to_wire(outgoing, self.tracing, 0);
                     let (bodies, settled) = self.answer(&message, &mut open);
                     if !self.send(bodies, settled).await {
                         return;

@@ -19,6 +19,7 @@ use super::{Queue, REFUSED_PAUSE};
 use crate::edges::contain::contain;
 use crate::edges::session::WorkerSession;
 use crate::event_loop::{End, ReportNumber};
+use crate::projections::logs::Receipt;
 
 /// Messages of workers that are read together.
 const BATCH_MESSAGES_MAX: usize = 1_024;
@@ -114,7 +115,9 @@ impl Links {
     }
 
     fn open(&mut self, worker: &str, instance: u64) {
-        let (session, told) = WorkerSession::open(&self.queue.desk.handle);
+        // What a queue has delivered needs no receipt of its own.
+        let (session, told, _) =
+            WorkerSession::open(&self.queue.desk.handle, &self.queue.desk.logs);
         let (awaiting, questions) = mpsc::unbounded_channel();
         let speaker = Speaker {
             worker: worker.to_owned(),
@@ -154,6 +157,10 @@ impl Links {
     async fn hear_stranger(&mut self, worker: String, message: v1::WorkerMessage, from: Delivery) {
         self.by_worker.remove(&worker);
         let mut told = Vec::new();
+        if let Ok(name) = Name::new(&worker) {
+            let (receipt, _) = Receipt::new();
+            self.queue.desk.logs.keep(&name, message.logs, 0, &receipt);
+        }
         for report in message.reports {
             let attempt = Attempt { job: report.job, token: report.token };
             let (Ok((held, report)), Ok(name)) = (report_from_wire(report), Name::new(&worker))

@@ -23,8 +23,8 @@ use crate::projections::history::Seen;
 /// Those who may watch at a time.
 pub(super) const WATCHERS_MAX: usize = 256;
 /// A comment, now and again when nothing happens, so that nobody takes the connection for dead.
-const KEEP_ALIVE: &[u8] = b":\n\n";
-const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
+pub(super) const KEEP_ALIVE: &[u8] = b":\n\n";
+pub(super) const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -114,7 +114,7 @@ pub(super) async fn watch(
 }
 
 /// The stream ends with it.
-fn problem(why: &Problem) -> Bytes {
+pub(super) fn problem(why: &Problem) -> Bytes {
     let text = serde_json::to_string(why).expect("texts and numbers have a JSON form");
     Bytes::from(format!("event: problem\ndata: {text}\n\n"))
 }

@@ -14,6 +14,7 @@ mod guard;
 mod intake;
 mod jobs;
 mod link;
+mod logs;
 mod operations;
 mod page;
 mod problem;
@@ -53,7 +54,7 @@ pub(crate) struct Rest {
     intake: Intake,
     identity: Identity,
     operations: Operations,
-    /// Places for those who watch events.
+    /// Places for those who watch events, or what jobs print.
     watchers: Arc<Semaphore>,
 }
 
@@ -81,6 +82,7 @@ fn operations() -> OpenApiRouter<Rest> {
         .routes(routes!(submit::several))
         .routes(routes!(jobs::list))
         .routes(routes!(jobs::get))
+        .routes(routes!(logs::watch))
         .routes(routes!(steer::cancel))
         .routes(routes!(steer::retry))
         .routes(routes!(steer::pin))

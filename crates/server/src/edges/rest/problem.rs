@@ -19,6 +19,7 @@ use crate::edges::security::authorize::Denied;
 use crate::edges::security::hosts::Foreign;
 use crate::event_loop::Unavailable;
 use crate::projections::history::HistoryError;
+use crate::projections::logs::LogsError;
 use crate::projections::registry::{LookupError, QueryError};
 
 pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
@@ -230,6 +231,12 @@ impl From<Unanswered> for Problem {
             Unanswered::Refused(why) => why.into(),
             Unanswered::Unavailable(why) => why.into(),
             Unanswered::Lookup(why) => why.into(),
+            Unanswered::Logs(LogsError::Stopped) => {
+                Problem::of(Kind::Away, "shutting_down", why.to_string()).after(Some(SOON))
+            }
+            Unanswered::Logs(LogsError::Store(_)) => {
+                Problem::of(Kind::Unreadable, "logs_unreadable", why.to_string())
+            }
             Unanswered::History(why) => why.into(),
             Unanswered::TooSlow => Problem::of(Kind::Away, "too_slow", why.to_string()),
             Unanswered::UnknownRun { .. } => Problem::unknown("unknown_run", why.to_string()),

@@ -8,6 +8,7 @@ mod docs;
 mod document;
 mod events;
 mod jobs;
+mod logs;
 mod looking;
 mod problems;
 mod roles;
