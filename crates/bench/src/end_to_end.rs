@@ -15,6 +15,10 @@ use crate::stage::{Fleet, Stage, folder_in};
 use crate::submit::{Submitted, submit};
 
 const JOBS: u64 = 200_000;
+/// What a scheduler takes without being told.
+const CONNECTIONS_USUAL: u32 = 2_048;
+/// Of those who are not workers.
+const OTHER_CONNECTIONS: u32 = 24;
 
 #[derive(Debug, Clone, Args)]
 #[group(skip)]
@@ -22,8 +26,8 @@ pub struct Options {
     /// No-op jobs to run; 200000 by default, 50000 through a queue
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub(crate) jobs: Option<u64>,
-    /// Workers, all in this process; 0 measures submissions alone
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(0..=1_000))]
+    /// Workers, all in this process, each with a connection of its own; 0 measures submissions alone
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub(crate) workers: u32,
     /// Slots of each worker
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -94,7 +98,10 @@ pub async fn measure(options: &Options) -> anyhow::Result<Report> {
     let folder = folder_in(options.data_dir.as_deref())?;
     let scheduler = match &options.server {
         Some(address) => Scheduler::Running(address.clone()),
-        None => Scheduler::start(&folder.path().join("data"), None, &[]).await?,
+        None => {
+            let settings = room_for(options.workers);
+            Scheduler::start(&folder.path().join("data"), None, &settings).await?
+        }
     };
     let load = options.load();
     let warm_up = Load::new("warm", Shape::Single(WARM_UP_JOBS), load.payload);
@@ -116,6 +123,15 @@ pub async fn measure(options: &Options) -> anyhow::Result<Report> {
     let rss_bytes = stage.scheduler.peak_memory();
     stage.stop().await?;
     Ok(Report::new(&load, submitted, total, fsyncs, rss_bytes))
+}
+
+/// So many workers come from one address, which may take half of the connections.
+fn room_for(workers: u32) -> Vec<(&'static str, String)> {
+    let connections = 2 * (workers + OTHER_CONNECTIONS);
+    if connections <= CONNECTIONS_USUAL {
+        return Vec::new();
+    }
+    vec![("BELLWETHER_CONNECTIONS_MAX", connections.to_string())]
 }
 
 impl Options {

@@ -1,6 +1,6 @@
 //! How fast Bellwether is on a machine: the engine alone, everything together, through queues, and
-//! with everybody looking on. `bellwether bench` is its command line; the options of a measurement
-//! are its arguments there.
+//! with everybody looking on; and whether it lasts ([`soak`]). `bellwether bench` and `bellwether
+//! soak` are its command lines; the options of a measurement are its arguments there.
 //!
 //! What is measured end to end is the real thing: a scheduler is a child process of the calling
 //! binary, which must understand `serve`, and brokers are their real servers.
@@ -13,10 +13,12 @@ pub mod core;
 mod disk;
 pub mod end_to_end;
 mod figures;
+mod http;
 mod load;
 pub mod queue;
 mod scheduler;
 pub mod sinks;
+pub mod soak;
 mod stage;
 mod submit;
 

@@ -1,14 +1,43 @@
 //! The scheduler that is measured: one that runs, or a child process of this binary.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use bellwether_testbed::signal;
+use rustix::process::Signal;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
 const START_WITHIN: Duration = Duration::from_secs(30);
+const STOP_WITHIN: Duration = Duration::from_secs(60);
+
+/// How a scheduler is started.
+#[derive(Debug)]
+pub(crate) struct Launch<'a> {
+    pub(crate) data_dir: &'a Path,
+    pub(crate) config: Option<&'a Path>,
+    /// Variables of its environment.
+    pub(crate) settings: &'a [(&'a str, String)],
+    /// Where it serves gRPC and HTTP.
+    pub(crate) addresses: [SocketAddr; 2],
+    /// For what it has to say.
+    pub(crate) stderr: Stdio,
+}
+
+impl<'a> Launch<'a> {
+    /// Wherever there is a port.
+    pub(crate) fn anywhere(
+        data_dir: &'a Path,
+        config: Option<&'a Path>,
+        settings: &'a [(&'a str, String)],
+    ) -> Launch<'a> {
+        let anywhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        Launch { data_dir, config, settings, addresses: [anywhere; 2], stderr: Stdio::inherit() }
+    }
+}
 
 #[derive(Debug)]
 pub(crate) enum Scheduler {
@@ -23,15 +52,22 @@ impl Scheduler {
         config: Option<&Path>,
         settings: &[(&str, String)],
     ) -> anyhow::Result<Scheduler> {
+        Scheduler::launch(Launch::anywhere(data_dir, config, settings)).await
+    }
+
+    /// Returns once it serves.
+    pub(crate) async fn launch(launch: Launch<'_>) -> anyhow::Result<Scheduler> {
+        let Launch { data_dir, config, settings, addresses: [grpc, http], stderr } = launch;
         let binary = std::env::current_exe().context("failed to find this binary")?;
         let mut child = Command::new(binary)
-            .args(["serve", "--json", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"])
+            .args(["serve", "--json", "--grpc", &grpc.to_string(), "--http", &http.to_string()])
             .arg("--data-dir")
             .arg(data_dir)
             .args(config.iter().flat_map(|config| [Path::new("--config"), config]))
             .envs(settings.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
+            .stderr(stderr)
             .kill_on_drop(true)
             .spawn()
             .context("failed to start a scheduler")?;
@@ -77,6 +113,16 @@ impl Scheduler {
             Scheduler::Running(_) => None,
             Scheduler::Started { child, .. } => child.id(),
         }
+    }
+
+    /// In good order.
+    pub(crate) async fn end(self) -> anyhow::Result<ExitStatus> {
+        let Scheduler::Started { mut child, .. } = self else {
+            anyhow::bail!("a scheduler that was not started here is not ours to end");
+        };
+        signal(child.id().context("the scheduler has ended by itself")?, Signal::TERM)?;
+        let ended = tokio::time::timeout(STOP_WITHIN, child.wait()).await;
+        Ok(ended.context("the scheduler did not end in time")??)
     }
 
     /// At once: its data is thrown away, and it may have much to tidy up.

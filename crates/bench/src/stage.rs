@@ -1,8 +1,9 @@
 //! A scheduler, one of its clients, and workers in this process that do nothing with their jobs.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use bellwether_sdk::worker::RunningWorker;
@@ -13,6 +14,10 @@ use crate::load::{Load, TYPE, Tally};
 use crate::scheduler::Scheduler;
 
 const POLL: Duration = Duration::from_millis(5);
+/// To look takes long where there are many workers: it is done for a tenth of the time.
+const POLL_TIMES: u32 = 10;
+/// Workers that are started at a time, and how long they may take to register.
+const STARTED_AT_A_TIME: u32 = 500;
 const KNOWN_WITHIN: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Clone, Copy)]
@@ -47,33 +52,36 @@ impl Stage {
     ) -> anyhow::Result<Stage> {
         let tallies: Vec<_> = loads.iter().map(|load| Arc::clone(&load.tally)).collect();
         let client = Client::connect(scheduler.address()).await?;
-        let worker = |number| start_worker(scheduler.address(), number, fleet.slots, &tallies);
-        let workers = (0..fleet.workers).map(worker).collect::<anyhow::Result<_>>()?;
-        let stage = Stage { scheduler, client, workers };
-        tokio::time::timeout(KNOWN_WITHIN, stage.all_known())
-            .await
-            .context("the workers did not register in time")??;
+        let mut stage = Stage { scheduler, client, workers: Vec::new() };
+        for first in (0..fleet.workers).step_by(STARTED_AT_A_TIME as usize) {
+            for number in first..(first + STARTED_AT_A_TIME).min(fleet.workers) {
+                let address = stage.scheduler.address();
+                stage.workers.push(start_worker(address, number, fleet.slots, &tallies)?);
+            }
+            tokio::time::timeout(KNOWN_WITHIN, stage.all_known())
+                .await
+                .context("the workers did not register in time")??;
+        }
         Ok(stage)
     }
 
     async fn all_known(&self) -> anyhow::Result<()> {
         loop {
+            let begun = Instant::now();
             let workers = self.client.workers(false).await?;
-            let is_known = |ours: &RunningWorker| {
-                workers.iter().any(|known| {
-                    known.connected && known.spec.as_ref().is_some_and(|s| s.id == ours.id())
-                })
-            };
-            if self.workers.iter().all(is_known) {
+            let connected = workers.into_iter().filter(|worker| worker.connected);
+            let known: BTreeSet<String> =
+                connected.filter_map(|worker| Some(worker.spec?.id)).collect();
+            if self.workers.iter().all(|ours| known.contains(ours.id())) {
                 return Ok(());
             }
-            tokio::time::sleep(POLL).await;
+            tokio::time::sleep(POLL.max(begun.elapsed() * POLL_TIMES)).await;
         }
     }
 
     pub(crate) async fn stop(self) -> anyhow::Result<()> {
+        self.workers.iter().for_each(RunningWorker::leave);
         for mut worker in self.workers {
-            worker.leave();
             worker.ended().await?;
         }
         self.scheduler.stop().await

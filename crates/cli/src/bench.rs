@@ -1,6 +1,7 @@
 //! `bellwether bench`: how fast it is here.
 
 use bellwether_bench::{Sheet, core, end_to_end, queue, sinks};
+use bellwether_server::descriptors;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
@@ -34,6 +35,8 @@ enum Command {
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     memory::in_small_pages();
+    // Every worker has a connection.
+    descriptors::raise_limit();
     let json = arguments.json;
     match arguments.command {
         Some(Command::Core(options)) => {

@@ -23,6 +23,7 @@ mod restore;
 mod runtime;
 mod serve;
 mod simulate;
+mod soak;
 mod token;
 mod top;
 mod whatif;
@@ -67,6 +68,9 @@ enum Command {
     Simulate(simulate::Arguments),
     Whatif(whatif::Arguments),
     Bench(bench::Arguments),
+    Soak(soak::Arguments),
+    #[command(hide = true)]
+    SoakWorker(soak::WorkerArguments),
     Queue(queue::Arguments),
     Top(top::Arguments),
     Token(token::Arguments),
@@ -101,6 +105,8 @@ fn main() -> ExitCode {
         Command::Simulate(arguments) => simulate::run(arguments),
         Command::Whatif(arguments) => whatif::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
+        Command::Soak(arguments) => soak::run(&arguments),
+        Command::SoakWorker(arguments) => soak::work(&arguments),
         Command::Queue(arguments) => queue::run(arguments),
         Command::Top(arguments) => top::run(arguments),
         Command::Token(arguments) => token::run(arguments),

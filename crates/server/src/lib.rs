@@ -6,7 +6,7 @@
 //! Deliberately absent: decisions, which are the core's alone, and any second way to change state.
 
 pub mod config;
-mod descriptors;
+pub mod descriptors;
 mod disk_budget;
 pub mod edges;
 pub mod event_loop;

@@ -4,13 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use anyhow::Context as _;
 use bellwether_sdk::{Client, v1};
 use serde::Serialize;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
+
+use crate::http::{get, metric, take_nothing};
 
 const SCRAPE_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -40,7 +39,7 @@ impl Onlookers {
         let (scrapes, events) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
         let mut tasks = vec![
             elsewhere.spawn(scrape(http.to_owned(), scrapes.clone())),
-            elsewhere.spawn(stuck(http.to_owned())),
+            elsewhere.spawn(take_nothing(http.to_owned())),
         ];
         for _ in 0..followers {
             tasks.push(elsewhere.spawn(follow(grpc.to_owned(), events.clone())));
@@ -53,10 +52,7 @@ impl Onlookers {
         for task in &self.tasks {
             task.abort();
         }
-        let value = |name: &str| -> anyhow::Result<u64> {
-            let line = metrics.lines().find_map(|line| line.strip_prefix(name));
-            line.with_context(|| format!("{name} is missing"))?.trim().parse().context("a number")
-        };
+        let value = |name: &str| metric(&metrics, name);
         let sink =
             |name: &str, sink: &str| value(&format!("bellwether_sink_{name}{{sink=\"{sink}\"}}"));
         Ok(Seen {
@@ -90,25 +86,4 @@ async fn follow(grpc: String, events: Arc<AtomicU64>) {
         drop(event);
         events.fetch_add(1, Ordering::Relaxed);
     }
-}
-
-/// Asks for all events and takes none of them.
-async fn stuck(http: String) {
-    let Ok(mut stream) = TcpStream::connect(&http).await else { return };
-    let request =
-        "GET /scheduler/events HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n";
-    if stream.write_all(request.as_bytes()).await.is_ok() {
-        // Until it is let go, or the measurement ends.
-        std::future::pending::<()>().await;
-    }
-}
-
-async fn get(http: &str, path: &str) -> anyhow::Result<String> {
-    let mut stream = TcpStream::connect(http).await?;
-    stream.write_all(format!("GET {path} HTTP/1.0\r\nhost: localhost\r\n\r\n").as_bytes()).await?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await?;
-    let (head, body) = answer.split_once("\r\n\r\n").context("an answer without a head")?;
-    anyhow::ensure!(head.contains(" 200 "), "{head}");
-    Ok(body.to_owned())
 }

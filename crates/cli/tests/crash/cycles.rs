@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
+use bellwether_testbed::Random;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::lanes;
 use crate::load::Load;
-use crate::seed::{Random, is_full, seed};
+use crate::seed::{is_full, seed};
 use crate::site::{DEADLINE, Site};
 
 const CYCLES_FULL: usize = 500;

@@ -1,10 +1,13 @@
-//! A disk that fills up, and gets space again.
+//! A disk that fills up, and gets space again, and one that can only be read.
+
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use bellwether_sdk::{Client, NewJob, Outcome, Worker};
 use bellwether_testbed::SmallDisk;
 
-use crate::site::{BACKOFF, Site, eventually};
+use crate::site::{BACKOFF, DEADLINE, Site, eventually};
+use crate::tracer::Tracer;
 
 /// More jobs than any of the disks has room for.
 const JOBS_MAX: usize = 2_000;
@@ -76,6 +79,32 @@ async fn a_full_disk_refuses_work_and_recovers(
     let replay = site.replay().await?;
     ensure!(replay.code == Some(0) && replay.report["mismatches"] == 0, "{replay:?}");
     eprintln!("{journal}: {} jobs were acknowledged on {small} MiB", acknowledged.len());
+    Ok(())
+}
+
+/// As a kernel leaves a file system on which it has found an error.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_acknowledged_once_the_disk_can_only_be_read() -> Result<()> {
+    for journal in ["sqlite", "file"] {
+        let site = Site::new(&[("journal", journal)])?;
+        let mut scheduler = site.start().await?;
+        let client = site.client()?;
+        client.submit(NewJob::new("small").id("before")).await?;
+        let tracer = Tracer::make_read_only(scheduler.id()?, &site).await?;
+        let hasty = Client::builder(site.url()).patience(Duration::ZERO).connect().await?;
+        let after = hasty.submit(NewJob::new("small").id("after")).await;
+        ensure!(after.is_err(), "{journal}: {after:?}");
+        let status = tokio::time::timeout(DEADLINE, scheduler.ended()).await??;
+        ensure!(status.code() == Some(74), "{journal}: {status}");
+        tracer.ended().await?;
+        // Where it can be written again, everything is there, and maybe what was not acknowledged.
+        let scheduler = site.start().await?;
+        all_known(&client, &["before".to_owned()]).await?;
+        client.submit(NewJob::new("small").id("again")).await?;
+        scheduler.kill().await?;
+        let replay = site.replay().await?;
+        ensure!(replay.code == Some(0) && replay.report["mismatches"] == 0, "{replay:?}");
+    }
     Ok(())
 }
 

@@ -15,5 +15,4 @@ mod site;
 mod stage;
 mod time;
 mod tracer;
-mod wall_clock;
 mod workers;

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use bellwether_sdk::{Backoff, Client};
-use rustix::process::{Pid, Signal, kill_process};
+use bellwether_testbed::signal;
+use rustix::process::Signal;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
@@ -203,11 +204,6 @@ pub(crate) async fn replay(data_dir: &Path) -> Result<Replay> {
 
 pub(crate) fn was_killed(status: ExitStatus) -> bool {
     status.signal() == Some(Signal::KILL.as_raw())
-}
-
-pub(crate) fn signal(process: u32, signal: Signal) -> Result<()> {
-    let pid = Pid::from_raw(i32::try_from(process)?).context("a process has a number")?;
-    Ok(kill_process(pid, signal)?)
 }
 
 /// Waits until there is something to see.

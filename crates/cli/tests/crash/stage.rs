@@ -6,11 +6,12 @@ use std::process::Stdio;
 use anyhow::{Context as _, Result, ensure};
 use bellwether_sdk::client::Job;
 use bellwether_sdk::{Client, NewJob, v1};
+use bellwether_testbed::signal;
 use rustix::process::Signal;
 use serde_json::json;
 use tokio::process::{Child, Command};
 
-use crate::site::{DEADLINE, Site, eventually, signal};
+use crate::site::{DEADLINE, Site, eventually};
 
 /// A worker is given up after a second of silence, and a retry comes at once.
 pub(crate) const QUICK: [(&str, &str); 4] = [
@@ -99,7 +100,7 @@ impl Stage {
         worker.start_kill()?;
         worker.wait().await?;
         let script = self.lines("pids")?.pop().context("a script runs")?.parse()?;
-        signal(script, Signal::KILL)
+        Ok(signal(script, Signal::KILL)?)
     }
 
     pub(crate) async fn ended(&self, id: &str) -> Result<Job> {

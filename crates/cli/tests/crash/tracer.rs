@@ -101,6 +101,17 @@ impl Tracer {
     pub(crate) async fn attach(process: u32, site: &Site, point: Option<&Point>) -> Result<Tracer> {
         let mut words = launching(&log(site), &site.data_dir, point);
         words.drain(..2);
+        Tracer::attach_with(process, words).await
+    }
+
+    /// From now on every write to a file fails as on a disk that can only be read.
+    pub(crate) async fn make_read_only(process: u32, site: &Site) -> Result<Tracer> {
+        let mut words = base(&log(site));
+        words.extend(["-e", "inject=pwrite64:error=EROFS"].map(str::to_owned));
+        Tracer::attach_with(process, words).await
+    }
+
+    async fn attach_with(process: u32, words: Vec<String>) -> Result<Tracer> {
         let child = Command::new("strace")
             .args(words)
             .args(["-p", &process.to_string()])

@@ -2,9 +2,9 @@
 
 use anyhow::{Context as _, Result, ensure};
 use bellwether_sdk::{NewJob, v1};
+use bellwether_testbed::signal;
 use rustix::process::Signal;
 
-use crate::site::signal;
 use crate::stage::{Stage, stdout};
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,15 +2,11 @@
 //! binary is the one that everybody runs.
 
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::FileExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-use anyhow::{Context as _, Result, ensure};
-use bellwether_testbed::cannot_run;
-
-use crate::site::Site;
 
 /// Adds the microseconds that the file holds to what the wall clock shows, and to nothing else.
 const LIBRARY: &str = r#"
@@ -42,53 +38,65 @@ int clock_gettime(clockid_t clock, struct timespec *shown) {
 }
 "#;
 
+/// The wall clock of the processes that are started with its variables.
 #[derive(Debug)]
-pub(crate) struct WallClock {
+pub struct WallClock {
+    library: PathBuf,
+    file: PathBuf,
     ahead: File,
     micros: i64,
 }
 
 impl WallClock {
-    /// The clock of the schedulers that are started on this site; none if there is no compiler.
-    pub(crate) fn of(site: &mut Site) -> Result<Option<WallClock>> {
-        let (library, ahead) = (site.folder().join("clock.so"), site.folder().join("ahead"));
-        if !build(site.folder(), &library)? {
-            cannot_run("there is no C compiler to make a wall clock with");
+    /// Its files are in this folder. None where there is no C compiler.
+    ///
+    /// # Errors
+    /// When a file can't be written, or the compiler fails.
+    pub fn in_folder(folder: &Path) -> io::Result<Option<WallClock>> {
+        let (library, file) = (folder.join("clock.so"), folder.join("ahead"));
+        if !build(folder, &library)? {
             return Ok(None);
         }
-        std::fs::write(&ahead, 0_i64.to_ne_bytes())?;
-        site.set_variable("LD_PRELOAD", library.to_str().context("a plain path")?);
-        site.set_variable("WALL_CLOCK_AHEAD", ahead.to_str().context("a plain path")?);
-        Ok(Some(WallClock { ahead: File::options().write(true).open(ahead)?, micros: 0 }))
+        std::fs::write(&file, 0_i64.to_ne_bytes())?;
+        let ahead = File::options().write(true).open(&file)?;
+        Ok(Some(WallClock { library, file, ahead, micros: 0 }))
+    }
+
+    /// Variables of the environment of whoever is to live by it.
+    #[must_use]
+    pub fn variables(&self) -> [(&'static str, String); 2] {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        [("LD_PRELOAD", text(&self.library)), ("WALL_CLOCK_AHEAD", text(&self.file))]
     }
 
     /// Sets it forwards, or back.
-    pub(crate) fn step(&mut self, seconds: i64) -> Result<()> {
+    ///
+    /// # Errors
+    /// When its file can't be written.
+    pub fn step(&mut self, seconds: i64) -> io::Result<()> {
         self.micros += seconds * 1_000_000;
-        // In one piece, because the scheduler reads it all the time.
-        ensure!(self.ahead.write_at(&self.micros.to_ne_bytes(), 0)? == 8);
-        Ok(())
+        // In one piece, because it is read all the time.
+        self.ahead.write_all_at(&self.micros.to_ne_bytes(), 0)
     }
 
     /// What it shows, since 1970.
-    pub(crate) fn now(&self) -> Result<Duration> {
-        let real = SystemTime::now().duration_since(UNIX_EPOCH)?;
+    #[must_use]
+    pub fn now(&self) -> Duration {
+        let real = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let ahead = Duration::from_micros(self.micros.unsigned_abs());
-        Ok(if self.micros < 0 { real - ahead } else { real + ahead })
+        if self.micros < 0 { real.saturating_sub(ahead) } else { real + ahead }
     }
 }
 
-fn build(folder: &Path, library: &Path) -> Result<bool> {
+fn build(folder: &Path, library: &Path) -> io::Result<bool> {
     let source = folder.join("clock.c");
     std::fs::write(&source, LIBRARY)?;
     let mut compiler = Command::new("cc");
     compiler.args(["-shared", "-fPIC", "-O1", "-o"]).args([library, &source]).arg("-ldl");
     match compiler.output() {
-        Ok(output) => {
-            ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-            Ok(true)
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error.into()),
+        Ok(output) if output.status.success() => Ok(true),
+        Ok(output) => Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
     }
 }

@@ -1,0 +1,148 @@
+//! What became of each job of the flood, in a byte for each.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::histogram::Histogram;
+
+const CHUNK: u64 = 1 << 20;
+/// Jobs whose time of sending is remembered; more are never under way.
+const UNDER_WAY_MAX: u64 = 1 << 21;
+
+const ACKNOWLEDGED: u8 = 1;
+const STARTED: u8 = 2;
+const CONFIRMED: u8 = 4;
+
+const PREFIX: &str = "flood-";
+
+#[derive(Debug)]
+pub(super) struct Ledger {
+    base: Instant,
+    /// Made when the first job of each is sent.
+    chunks: Vec<OnceLock<Box<[AtomicU8]>>>,
+    /// Microseconds since the base, by the lower digits of the number.
+    sent: Box<[AtomicU64]>,
+    sent_up_to: AtomicU64,
+    /// From when a job was to be sent until its handler started.
+    pub(super) starts: Histogram,
+    pub(super) acknowledged: AtomicU64,
+    pub(super) confirmed: AtomicU64,
+    /// Started once more, which at_least_once allows.
+    pub(super) again: AtomicU64,
+    pub(super) refused: AtomicU64,
+    /// A lock, because the text is for people and rarely written.
+    refusal: Mutex<Option<String>>,
+}
+
+impl Ledger {
+    /// For so many jobs at the most.
+    pub(super) fn new(jobs: u64) -> Ledger {
+        Ledger {
+            base: Instant::now(),
+            chunks: (0..=jobs / CHUNK).map(|_| OnceLock::new()).collect(),
+            sent: (0..UNDER_WAY_MAX).map(|_| AtomicU64::new(0)).collect(),
+            sent_up_to: AtomicU64::new(0),
+            starts: Histogram::default(),
+            acknowledged: AtomicU64::new(0),
+            confirmed: AtomicU64::new(0),
+            again: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            refusal: Mutex::new(None),
+        }
+    }
+
+    pub(super) fn id(number: u64) -> String {
+        format!("{PREFIX}{number}")
+    }
+
+    pub(super) fn sent(&self, number: u64, due: Instant) {
+        let micros = due.saturating_duration_since(self.base).as_micros() as u64;
+        self.sent[(number % UNDER_WAY_MAX) as usize].store(micros, Ordering::Relaxed);
+        self.sent_up_to.store(number + 1, Ordering::Relaxed);
+    }
+
+    pub(super) fn acknowledge(&self, number: u64) {
+        self.mark(number, ACKNOWLEDGED, &self.acknowledged);
+    }
+
+    pub(super) fn refuse(&self, refusal: &impl ToString) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        let mut last = self.refusal.lock().unwrap_or_else(PoisonError::into_inner);
+        last.get_or_insert_with(|| refusal.to_string());
+    }
+
+    /// Why the first was refused.
+    pub(super) fn refusal(&self) -> Option<String> {
+        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn start(&self, id: &str) {
+        let Some(number) = number(id) else { return };
+        if self.flag(number).fetch_or(STARTED, Ordering::Relaxed) & STARTED != 0 {
+            self.again.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let sent = self.sent[(number % UNDER_WAY_MAX) as usize].load(Ordering::Relaxed);
+        let took = self.base.elapsed().saturating_sub(Duration::from_micros(sent));
+        self.starts.record(took);
+    }
+
+    pub(super) fn confirm(&self, id: &str) {
+        if let Some(number) = number(id) {
+            self.mark(number, CONFIRMED, &self.confirmed);
+        }
+    }
+
+    /// All that were sent are below.
+    pub(super) fn sent_up_to(&self) -> u64 {
+        self.sent_up_to.load(Ordering::Relaxed)
+    }
+
+    /// Acknowledged, and nobody was told of their end.
+    pub(super) fn open(&self, numbers: Range<u64>) -> impl Iterator<Item = u64> {
+        numbers.filter(|number| {
+            let flag = self.flag(*number).load(Ordering::Relaxed);
+            flag & ACKNOWLEDGED != 0 && flag & CONFIRMED == 0
+        })
+    }
+
+    fn mark(&self, number: u64, mark: u8, count: &AtomicU64) {
+        if self.flag(number).fetch_or(mark, Ordering::Relaxed) & mark == 0 {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn flag(&self, number: u64) -> &AtomicU8 {
+        let chunk = &self.chunks[(number / CHUNK) as usize];
+        let made = chunk.get_or_init(|| (0..CHUNK).map(|_| AtomicU8::new(0)).collect());
+        &made[(number % CHUNK) as usize]
+    }
+}
+
+fn number(id: &str) -> Option<u64> {
+    id.strip_prefix(PREFIX)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_acknowledged_is_open_until_its_result_is_confirmed() {
+        let ledger = Ledger::new(2 * CHUNK);
+        let last = CHUNK + 7;
+        for number in [3, last] {
+            ledger.acknowledge(number);
+        }
+        assert_eq!(ledger.open(0..2 * CHUNK).collect::<Vec<_>>(), [3, last]);
+        ledger.start("flood-3");
+        ledger.start("flood-3");
+        ledger.confirm("flood-3");
+        ledger.confirm("flood-3");
+        assert_eq!(ledger.open(0..2 * CHUNK).collect::<Vec<_>>(), [last]);
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        assert_eq!((read(&ledger.again), read(&ledger.confirmed)), (1, 1));
+    }
+}
