@@ -6,6 +6,7 @@ pub mod excerpt;
 pub mod ids;
 pub mod job;
 pub mod limits;
+pub mod queue;
 pub mod sample;
 pub mod status;
 pub mod table;
