@@ -18,8 +18,8 @@ use crate::model::queue::Queue;
 use crate::model::table::Table;
 use crate::model::{
     Attempt, Config, FailureCause, Heartbeat, HeldAttempt, JobNo, JobSpec, JobStatus, MaybeWorker,
-    Micros, Name, Phase, Priority, Resources, RunId, RunNo, Seq, Timestamp, Token, WallAhead,
-    WorkerId, WorkerNo, WorkerSpec, WorkerStatus,
+    Micros, MovedKey, Name, Phase, Priority, Resources, RunId, RunNo, Seq, TakenKey, Timestamp,
+    Token, WallAhead, WorkerId, WorkerNo, WorkerSpec, WorkerStatus,
 };
 use crate::place::breaker::Breaker;
 use crate::place::hedge::Hedging;
@@ -60,8 +60,9 @@ pub struct State {
     pub gone: Queue<(Timestamp, WorkerNo)>,
     /// Who last completed a job of this type and sender.
     pub last_runs: BTreeMap<(u32, u32), WorkerNo>,
-    /// Idempotency keys in order of arrival, until they expire.
-    pub keys: Queue<(Timestamp, Name, JobNo)>,
+    /// Idempotency keys in order of arrival, until they expire or have no room.
+    pub keys: Queue<TakenKey>,
+    pub moved_key: MovedKey,
     pub totals: Totals,
 
     pub(crate) index: Index,

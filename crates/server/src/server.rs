@@ -40,6 +40,7 @@ use crate::identity::{Identity, IdentityError};
 use crate::priority::Aside;
 use crate::private::make_folder;
 use crate::projections::history::History;
+use crate::projections::keys::{self, KeysError};
 use crate::projections::logs::Logs;
 use crate::projections::registry::{self, RegistryError};
 use crate::projections::telemetry;
@@ -85,6 +86,8 @@ pub enum StartError {
     Read(#[from] ReadError),
     #[error(transparent)]
     Registry(#[from] RegistryError),
+    #[error(transparent)]
+    Keys(#[from] KeysError),
     #[error(transparent)]
     Identity(#[from] IdentityError),
     #[error(transparent)]
@@ -320,6 +323,8 @@ fn start_loop(
     let mut onlookers = telemetry::prepare(config, head, &metrics);
     let past = onlookers.as_mut().map(|onlookers| &mut onlookers.past);
     let engine = recover(journal.as_ref(), past)?;
+    let (keys, keys_feed) =
+        keys::start(&config.data_dir, config.idempotency_disk_max, engine.state())?;
     let reader = journal.reader()?;
     let telemetry = onlookers.map(|onlookers| telemetry::start(onlookers, head, reader));
     let telemetry = telemetry.transpose().map_err(StartError::Thread)?;
@@ -340,6 +345,7 @@ fn start_loop(
         durable,
         wall,
         feed,
+        keys: keys_feed,
         followers: history.followers(),
         tail: history.tail(),
         telemetry,
@@ -351,6 +357,7 @@ fn start_loop(
         .spawn(move || running.run())
         .map_err(StartError::Thread)?;
     let refusals = Refusals::default();
-    let desk = Desk { handle, ids, registry, history, logs, background, refusals, disk, audience };
+    let desk =
+        Desk { handle, ids, registry, history, logs, background, refusals, disk, audience, keys };
     Ok((desk, metrics))
 }

@@ -33,6 +33,7 @@ use crate::disk_budget::DiskBudget;
 use crate::edges::explain::Refusals;
 use crate::event_loop::Handle;
 use crate::projections::history::History;
+use crate::projections::keys::Keys;
 use crate::projections::logs::Logs;
 use crate::projections::registry::Registry;
 
@@ -48,6 +49,7 @@ pub(crate) struct Desk {
     pub(crate) refusals: Refusals,
     pub(crate) disk: Arc<DiskBudget>,
     pub(crate) audience: Arc<Audience>,
+    pub(crate) keys: Keys,
 }
 
 impl Desk {
