@@ -21,6 +21,7 @@ pub mod sinks;
 pub mod soak;
 mod stage;
 mod submit;
+pub mod trust;
 mod waiting;
 
 pub use figures::Sheet;

@@ -17,9 +17,9 @@ use crate::life::Counts;
 use crate::model::queue::Queue;
 use crate::model::table::Table;
 use crate::model::{
-    Attempt, Config, FailureCause, Heartbeat, HeldAttempt, JobNo, JobSpec, JobStatus, MaybeWorker,
-    Micros, MovedKey, Name, Phase, Priority, Resources, RunId, RunNo, Seq, TakenKey, Timestamp,
-    Token, WallAhead, WorkerId, WorkerNo, WorkerSpec, WorkerStatus,
+    Actors, Attempt, Config, FailureCause, Heartbeat, HeldAttempt, JobNo, JobSpec, JobStatus,
+    MaybeWorker, Micros, MovedKey, Name, Phase, Priority, Resources, RunId, RunNo, Seq, TakenKey,
+    Timestamp, Token, WallAhead, WorkerId, WorkerNo, WorkerSpec, WorkerStatus,
 };
 use crate::place::breaker::Breaker;
 use crate::place::hedge::Hedging;
@@ -43,6 +43,7 @@ pub struct State {
     pub jobs: Table<JobNo, Job>,
     pub runs: Table<RunNo, Run>,
     pub workers: Table<WorkerNo, Worker>,
+    pub actors: Actors,
     pub paused: BTreeSet<Name>,
     pub statistics: Statistics,
     pub breaker: Breaker,

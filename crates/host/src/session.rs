@@ -1,6 +1,6 @@
 //! What workers send.
 
-use bellwether_core::model::{HeldAttempt, JobNo, Token, WorkerId, WorkerSpec};
+use bellwether_core::model::{Actor, HeldAttempt, JobNo, Token, WorkerId, WorkerSpec};
 use bellwether_core::{Answer, Command, JobState, Rejection, Report};
 
 use crate::edge::{Edge, Observer};
@@ -38,6 +38,8 @@ pub struct Registration<L> {
     /// Which of its process's connections this is; 0 if they are not counted.
     pub connection: u64,
     pub link: L,
+    /// Who lets it join.
+    pub by: Option<Actor>,
 }
 
 /// Counted from 1 on a stream; 0 is no report.
@@ -126,13 +128,13 @@ impl<E: Edge> Host<E> {
         registration: Registration<E::Link>,
         observer: &mut impl Observer,
     ) -> bool {
-        let Registration { spec, held, connection, link } = registration;
+        let Registration { spec, held, connection, link, by } = registration;
         self.outbox.open(session, link);
         if self.is_outdated(&spec, connection) {
             self.reply(Pending::End(session, End::Replaced));
             return false;
         }
-        match self.command(Command::Register { spec, held }, observer).result {
+        match self.command_by(by.as_ref(), Command::Register { spec, held }, observer).result {
             Ok(Answer::Registered { worker, unknown }) => {
                 let heartbeat_interval = self.state().config().heartbeat_interval;
                 let registered = Registered { worker, unknown, heartbeat_interval };

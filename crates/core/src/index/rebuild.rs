@@ -13,6 +13,9 @@ impl State {
         for key in self.keys.iter() {
             self.index.keys.insert(key.name.clone(), KeyFound { job: key.job, print: key.print });
         }
+        for (no, known) in self.actors.iter() {
+            self.index.actors.insert(known.actor.clone(), no);
+        }
         let workers: Vec<WorkerNo> = self.workers.keys().collect();
         for no in workers {
             let id = self.expect_worker(no).spec.id.clone();

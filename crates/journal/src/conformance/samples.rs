@@ -5,15 +5,16 @@ use std::sync::Arc;
 use bellwether_core::event::{Basis, DeadReason, Loser, RunHeader, Score, Shadow, Terms};
 use bellwether_core::model::config::Weights;
 use bellwether_core::model::{
-    AcceptedJob, Config, Escalation, Extras, FailureCause, Guarantee, Heartbeat, JobNo, JobSpec,
-    JobStatus, Micros, Name, OnFailure, Priority, Requirements, Resources, RevokeReason, RunNo,
-    Sample, Seq, Strategy, Target, Timestamp, Token, TraceParent, WallAhead, WorkerNo, WorkerSpec,
+    AcceptedJob, Actor, ActorNo, Config, Escalation, Extras, FailureCause, Guarantee, Heartbeat,
+    JobNo, JobSpec, JobStatus, Micros, Name, OnFailure, Priority, Requirements, Resources,
+    RevokeReason, RunNo, Sample, Seq, Strategy, Target, Timestamp, Token, TraceParent, WallAhead,
+    WorkerNo, WorkerSpec,
 };
 use bellwether_core::{Decision, Entry, Event, Moved, Reason};
 use bytes::Bytes;
 
 /// How many kinds of events there are.
-pub const KINDS: u64 = 35;
+pub const KINDS: u64 = 36;
 
 #[derive(Debug)]
 pub struct Samples {
@@ -55,7 +56,8 @@ impl Samples {
         let parent = (self.chance() && seq.0 > 1).then(|| Seq(seq.0 - 1 - self.below(seq.0 - 1)));
         let (event, at) = (self.event(kind), self.at);
         let moved = (0..self.below(3)).map(|_| self.moved()).collect();
-        Entry { seq, at, parent, event, moved }
+        let actor = ActorNo(self.below(3) as u32);
+        Entry { seq, at, parent, actor, event, moved }
     }
 
     fn moved(&mut self) -> Moved {
@@ -138,6 +140,10 @@ impl Samples {
                 samples: (0..self.below(3)).map(|_| self.sample()).collect(),
             },
             33 => Event::TermsExtended { by: Micros(self.number()) },
+            34 => Event::ActorNamed {
+                number: ActorNo(self.below(1 << 32) as u32),
+                actor: Actor { name: Name::fixed("ci"), peer: self.name() },
+            },
             _ => Event::ClockStepped { from: self.wall_ahead(), to: self.wall_ahead() },
         }
     }

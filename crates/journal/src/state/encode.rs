@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bellwether_core::model::{Attempt, JobNo, Micros, Name, Phase, Timestamp, WorkerNo};
+use bellwether_core::model::{Actors, Attempt, JobNo, Micros, Name, Phase, Timestamp, WorkerNo};
 use bellwether_core::place::hedge::AckTimes;
 use bellwether_core::place::predictor::Statistics;
 use bellwether_core::{Job, JobState, Moment, Seen, State};
@@ -39,6 +39,7 @@ pub struct LastPieces {
 /// What is bounded by fixed limits, as it was.
 #[derive(Debug)]
 struct Rest {
+    actors: Actors,
     paused: BTreeSet<Name>,
     model_loads: BTreeMap<Name, Micros>,
     last_runs: BTreeMap<(u32, u32), WorkerNo>,
@@ -53,6 +54,7 @@ impl Encoder {
         let mut out = Out::default();
         out.message(1, &wire::header_to_wire(FORMAT, state));
         let rest = Rest {
+            actors: state.actors.clone(),
             paused: state.paused.clone(),
             model_loads: state.model_loads.clone(),
             last_runs: state.last_runs.clone(),
@@ -132,6 +134,10 @@ impl LastPieces {
     pub fn write<E>(self, mut each: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let LastPieces { mut out, rest } = self;
         let mut put = |out: &mut Out| out.whole.take().map_or(Ok(()), |piece| each(&piece));
+        for (number, known) in rest.actors.iter() {
+            out.message(120, &wire::actor_to_wire(number, known));
+            put(&mut out)?;
+        }
         for paused in &rest.paused {
             out.put(|b| b.name(8, Some(paused)));
             put(&mut out)?;

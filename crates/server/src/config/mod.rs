@@ -27,8 +27,11 @@ pub struct ServerConfig {
     /// Names under which HTTP is served, besides those of loopback.
     pub allowed_hosts: Vec<String>,
     pub tls: Option<TlsFiles>,
-    /// Roles and hashes of tokens; without it everybody may do everything.
+    pub auth: Auth,
+    /// Roles and hashes of tokens; none: those in the data directory.
     pub tokens: Option<PathBuf>,
+    /// Folders of the user in which clients look for the token that the scheduler makes.
+    pub token_folders: Vec<PathBuf>,
     pub limits: Limits,
     /// Events after which the state is saved anew.
     pub snapshot_every: u64,
@@ -54,6 +57,14 @@ pub struct ServerConfig {
     pub queues: Vec<Queue>,
     /// What may be changed while the scheduler runs.
     pub scheduling: Config,
+}
+
+/// Whether whoever connects must show a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Auth {
+    On,
+    /// On loopback alone.
+    Off,
 }
 
 /// A collector of traces.
@@ -164,7 +175,9 @@ impl Default for ServerConfig {
             http: SocketAddr::from((Ipv4Addr::LOCALHOST, 7071)),
             allowed_hosts: Vec::new(),
             tls: None,
+            auth: Auth::On,
             tokens: None,
+            token_folders: Vec::new(),
             limits: Limits::default(),
             snapshot_every: 500_000,
             history: History { jobs_max: 1_000_000, keep_for: Duration::from_secs(30 * 86_400) },

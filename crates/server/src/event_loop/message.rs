@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use bellwether_core::Command;
-use bellwether_core::model::JobId;
+use bellwether_core::model::{Actor, JobId};
 use bellwether_host::{Edge, Ended, SessionKey, Settled, Unavailable, WaitStarted};
 use bellwether_journal::thread::Outcome;
 use bellwether_journal::{Head, SnapshotError};
@@ -42,6 +42,7 @@ impl Edge for ServerEdge {
 pub(crate) enum Message {
     Commands {
         commands: Vec<Command>,
+        by: Option<Actor>,
         reply: Asker<Vec<Settled>>,
         room: Room,
     },

@@ -179,6 +179,7 @@ impl Ledger {
             | Event::DriftDetected { .. }
             | Event::Warmed { .. }
             | Event::TermsExtended { .. }
+            | Event::ActorNamed { .. }
             | Event::ClockStepped { .. } => {}
         }
     }

@@ -7,8 +7,8 @@ mod worker;
 
 use bellwether_core::model::table::{Key, Table};
 use bellwether_core::model::{
-    Attempt, HeldAttempt, JobNo, Micros, MovedKey, Name, RunNo, Seq, TakenKey, Timestamp, Token,
-    WallAhead, WorkerNo,
+    Actor, ActorNo, Attempt, HeldAttempt, JobNo, KnownActor, Micros, MovedKey, Name, RunNo, Seq,
+    TakenKey, Timestamp, Token, WallAhead, WorkerNo,
 };
 use bellwether_core::place::breaker::Breaker;
 use bellwether_core::place::hedge::AckTimes;
@@ -20,7 +20,7 @@ use bellwether_core::{Engine, State};
 pub use self::statistics::{cell_to_wire, machine_to_wire, type_to_wire};
 pub use self::worker::worker_to_wire;
 use crate::config::{config_from_wire, config_to_wire};
-use crate::malformed::{Malformed, name};
+use crate::malformed::{Malformed, name, optional_name};
 use crate::v1;
 
 pub fn header_to_wire(format: u32, state: &State) -> v1::SnapshotHeader {
@@ -65,6 +65,7 @@ pub fn header_to_wire(format: u32, state: &State) -> v1::SnapshotHeader {
         wall_ahead: state.wall_ahead.0,
         moved_key_at: state.moved_key.at.0,
         moved_key_job: state.moved_key.job.0,
+        last_actor: state.actors.last.0,
     }
 }
 
@@ -94,6 +95,7 @@ impl Restoring {
         state.last_run = RunNo(header.last_run);
         state.last_worker = WorkerNo(header.last_worker);
         state.turn = WorkerNo(header.turn);
+        state.actors.last = ActorNo(header.last_actor);
         state.token_max = Token(header.token_max);
         state.totals = Totals {
             live: totals.live,
@@ -161,6 +163,12 @@ impl Restoring {
         for wire in &piece.models {
             state.model_loads.insert(name("models.model", &wire.model)?, Micros(wire.took));
         }
+        for wire in piece.actors {
+            let peer = optional_name("actors.peer", &wire.peer)?;
+            let actor = Actor { name: name("actors.name", &wire.name)?, peer };
+            let known = KnownActor { actor, heard: Seq(wire.heard) };
+            state.actors.insert(ActorNo(wire.number), known);
+        }
         for wire in piece.last_runs {
             state.last_runs.insert((wire.r#type, wire.sender), WorkerNo(wire.worker));
         }
@@ -224,6 +232,15 @@ fn insert<K: Key + Ord, V: Clone>(
     }
     table.insert(number, value);
     Ok(())
+}
+
+pub fn actor_to_wire(number: ActorNo, known: &KnownActor) -> v1::ActorFacts {
+    v1::ActorFacts {
+        number: number.0,
+        name: known.actor.name.to_string(),
+        peer: known.actor.peer.as_ref().map_or_else(String::new, Name::to_string),
+        heard: known.heard.0,
+    }
 }
 
 /// Models and how long they take to load.

@@ -29,6 +29,8 @@ pub(crate) use unanswered::{Refused, Unanswered};
 
 use std::sync::Arc;
 
+use bellwether_core::model::Actor;
+
 use crate::disk_budget::DiskBudget;
 use crate::edges::explain::Refusals;
 use crate::event_loop::Handle;
@@ -53,6 +55,11 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
+    /// The same for somebody whom the events of their commands name.
+    pub(crate) fn acting(&self, by: Option<Actor>) -> Desk {
+        Desk { handle: self.handle.acting(by), ..self.clone() }
+    }
+
     /// How moments are shown now.
     pub(crate) fn shown(&self) -> Shown {
         Shown(self.handle.wall_ahead())

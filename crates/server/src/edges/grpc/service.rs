@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::pin::Pin;
 
-use bellwether_core::model::{Name, Seq};
+use bellwether_core::model::{Actor, Name, Seq};
 use bellwether_core::{Command, Rejection};
 use bellwether_wire::config::{config_from_wire, config_to_wire};
 use bellwether_wire::v1::scheduler_server::Scheduler;
@@ -32,14 +32,19 @@ pub(crate) struct SchedulerService {
 }
 
 impl SchedulerService {
-    async fn each(
-        &self,
-        ids: Vec<String>,
-        command: impl Fn(Name) -> Command,
-    ) -> Result<Response<v1::Done>, Status> {
-        wait::check_count(&ids)?;
-        self.desk.each(ids, command).await.map(Response::new).map_err(status)
+    /// The desk for whoever calls: the events of their commands name them.
+    fn desk_of<T>(&self, request: &Request<T>) -> Desk {
+        self.desk.acting(request.extensions().get::<Actor>().cloned())
     }
+}
+
+async fn each(
+    desk: Desk,
+    ids: Vec<String>,
+    command: impl Fn(Name) -> Command,
+) -> Result<Response<v1::Done>, Status> {
+    wait::check_count(&ids)?;
+    desk.each(ids, command).await.map(Response::new).map_err(status)
 }
 
 /// What the request says of the trace that it belongs to.
@@ -88,10 +93,10 @@ impl Scheduler for SchedulerService {
         &self,
         request: Request<v1::SubmitRequest>,
     ) -> Result<Response<v1::SubmitResponse>, Status> {
-        let trace_parent = trace_parent(&request);
+        let (desk, trace_parent) = (self.desk_of(&request), trace_parent(&request));
         let wire = request.into_inner().submissions;
-        let read = self.desk.read_submissions(&wire, trace_parent.as_deref());
-        let submitted = self.desk.submit(read).await;
+        let read = desk.read_submissions(&wire, trace_parent.as_deref());
+        let submitted = desk.submit(read).await;
         Ok(Response::new(submit::response(submitted.map_err(status)?)))
     }
 
@@ -99,9 +104,9 @@ impl Scheduler for SchedulerService {
         &self,
         request: Request<Streaming<v1::SubmitRequest>>,
     ) -> Result<Response<Self::SubmitStreamStream>, Status> {
-        let trace_parent = trace_parent(&request);
+        let (desk, trace_parent) = (self.desk_of(&request), trace_parent(&request));
         let requests = request.into_inner();
-        Ok(Response::new(submit::submit_stream(self.desk.clone(), requests, trace_parent)))
+        Ok(Response::new(submit::submit_stream(desk, requests, trace_parent)))
     }
 
     async fn get_job(
@@ -134,21 +139,24 @@ impl Scheduler for SchedulerService {
         &self,
         request: Request<v1::CancelRequest>,
     ) -> Result<Response<v1::Done>, Status> {
+        let desk = self.desk_of(&request);
         let v1::CancelRequest { ids, reason } = request.into_inner();
-        self.each(ids, |job| Command::Cancel { job, reason: reason.clone() }).await
+        each(desk, ids, |job| Command::Cancel { job, reason: reason.clone() }).await
     }
 
     async fn retry(
         &self,
         request: Request<v1::RetryRequest>,
     ) -> Result<Response<v1::Done>, Status> {
-        self.each(request.into_inner().ids, |job| Command::Retry { job }).await
+        let desk = self.desk_of(&request);
+        each(desk, request.into_inner().ids, |job| Command::Retry { job }).await
     }
 
     async fn pin(&self, request: Request<v1::PinRequest>) -> Result<Response<v1::Done>, Status> {
+        let desk = self.desk_of(&request);
         let v1::PinRequest { id, worker } = request.into_inner();
         let worker = name("worker", &worker)?;
-        self.each(vec![id], |job| Command::Pin { job, worker: worker.clone() }).await
+        each(desk, vec![id], |job| Command::Pin { job, worker: worker.clone() }).await
     }
 
     async fn list_workers(
@@ -165,25 +173,29 @@ impl Scheduler for SchedulerService {
         &self,
         request: Request<v1::WorkerRequest>,
     ) -> Result<Response<v1::Done>, Status> {
-        self.each(vec![request.into_inner().worker], |worker| Command::Drain { worker }).await
+        let desk = self.desk_of(&request);
+        each(desk, vec![request.into_inner().worker], |worker| Command::Drain { worker }).await
     }
 
     async fn undrain(
         &self,
         request: Request<v1::WorkerRequest>,
     ) -> Result<Response<v1::Done>, Status> {
-        self.each(vec![request.into_inner().worker], |worker| Command::Undrain { worker }).await
+        let desk = self.desk_of(&request);
+        each(desk, vec![request.into_inner().worker], |worker| Command::Undrain { worker }).await
     }
 
     async fn pause(&self, request: Request<v1::TypeRequest>) -> Result<Response<v1::Done>, Status> {
-        self.each(vec![request.into_inner().r#type], |kind| Command::Pause { kind }).await
+        let desk = self.desk_of(&request);
+        each(desk, vec![request.into_inner().r#type], |kind| Command::Pause { kind }).await
     }
 
     async fn unpause(
         &self,
         request: Request<v1::TypeRequest>,
     ) -> Result<Response<v1::Done>, Status> {
-        self.each(vec![request.into_inner().r#type], |kind| Command::Unpause { kind }).await
+        let desk = self.desk_of(&request);
+        each(desk, vec![request.into_inner().r#type], |kind| Command::Unpause { kind }).await
     }
 
     async fn status(
@@ -197,12 +209,15 @@ impl Scheduler for SchedulerService {
         &self,
         request: Request<v1::WatchEventsRequest>,
     ) -> Result<Response<Self::WatchEventsStream>, Status> {
-        let v1::WatchEventsRequest { from, kinds, job_id, run_id } = request.into_inner();
+        let v1::WatchEventsRequest { from, kinds, job_id, run_id, by_hand, actor } =
+            request.into_inner();
         let wanted = EventsWanted {
             from: (from > 0).then_some(Seq(from)),
             kinds,
             job: (!job_id.is_empty()).then_some(job_id),
             run: (!run_id.is_empty()).then_some(run_id),
+            by_hand,
+            actor: (!actor.is_empty()).then_some(actor),
             follow: true,
         };
         let events = self.desk.events(wanted, |seen| v1::WatchEventsResponse {
@@ -236,11 +251,12 @@ impl Scheduler for SchedulerService {
         &self,
         request: Request<v1::SetConfigRequest>,
     ) -> Result<Response<v1::Done>, Status> {
+        let desk = self.desk_of(&request);
         let v1::SetConfigRequest { config, expected_version } = request.into_inner();
         let config = config.ok_or_else(|| status(&Malformed::missing("config")))?;
         let config = config_from_wire(&config).map_err(|why| status(&why.within("config")))?;
         let expected_version = (expected_version != 0).then_some(expected_version);
-        match self.desk.configure(config, expected_version).await {
+        match desk.configure(config, expected_version).await {
             Ok(Seq(position)) => Ok(Response::new(v1::Done { position, refused: Vec::new() })),
             Err(Unanswered::Refused(why @ Refused::Rejected(Rejection::Config(_)))) => {
                 let rejection = Some(v1::Rejection::from(&why));

@@ -3,6 +3,7 @@
 use std::pin::Pin;
 use std::time::Duration;
 
+use bellwether_core::model::Actor;
 use bellwether_wire::v1;
 use bellwether_wire::v1::worker_link_server::WorkerLink;
 use futures_util::stream;
@@ -43,7 +44,8 @@ impl WorkerLink for WorkerLinkService {
         &self,
         request: Request<Streaming<v1::WorkerMessage>>,
     ) -> Result<Response<Self::SessionStream>, Status> {
-        let (session, told, logs_done) = WorkerSession::open(&self.handle, &self.logs);
+        let handle = self.handle.acting(request.extensions().get::<Actor>().cloned());
+        let (session, told, logs_done) = WorkerSession::open(&handle, &self.logs);
         let (alive, other_half) = oneshot::channel();
         contain::spawn("Session", listen(session, request.into_inner(), other_half));
         let log_bytes_max = self.logs.attempt_bytes_max();

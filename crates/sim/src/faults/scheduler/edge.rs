@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use bellwether_core::Command;
-use bellwether_core::model::Seq;
+use bellwether_core::model::{Actor, Name, Seq};
 use bellwether_host::{Edge, NumberedReport, Registration, ReportNumber, SessionInput, SessionKey};
 
 use super::Process;
@@ -15,6 +15,9 @@ use crate::faults::stage::Stage;
 
 /// Of a worker that has no session; its reports are handled, and nobody hears the answer.
 const NO_SESSION: SessionKey = SessionKey(0);
+
+/// The names that clients go by.
+const CLIENTS: u64 = 3;
 
 #[derive(Debug)]
 pub(super) struct SimEdge;
@@ -96,7 +99,9 @@ impl Process {
         let ticket = Ticket(self.sessions.numbers);
         let commands = vec![letter.command.clone()];
         let mut witness = Witness::new(stage, &mut self.twin, self.reign);
-        self.host.handle_commands(commands, ticket, &mut witness);
+        let name = Name::fixed(&format!("client-{}", ticket.0 % CLIENTS));
+        let by = Actor { name, peer: None };
+        self.host.handle_commands(commands, Some(&by), ticket, &mut witness);
         self.sessions.letters.insert(ticket, self.unanswered(letter, before));
     }
 
@@ -142,8 +147,13 @@ impl Process {
                     }
                 }
                 let link = Link { key, worker, instance, connection };
-                input.register =
-                    Some(Registration { spec, held, connection: u64::from(connection), link });
+                input.register = Some(Registration {
+                    spec,
+                    held,
+                    connection: u64::from(connection),
+                    link,
+                    by: None,
+                });
             }
             Command::Report { attempt, report, .. } => {
                 input.reports.push(NumberedReport { number, attempt, report });
