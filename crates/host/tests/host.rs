@@ -223,7 +223,13 @@ fn with_running_job(world: &mut World) {
     let worker = spec.id.clone();
     let input = SessionInput {
         worker: worker.clone(),
-        register: Some(Registration { spec, held: Vec::new(), connection: 0, link: () }),
+        register: Some(Registration {
+            spec,
+            held: Vec::new(),
+            connection: 0,
+            admission: Default::default(),
+            link: (),
+        }),
         before: Vec::new(),
         reports: Vec::new(),
         malformed: Vec::new(),

@@ -1,7 +1,7 @@
 //! Forgetting: what has ended leaves the core after a while, so memory stays bounded. The registry
 //! outside keeps the history.
 
-use crate::model::{JobNo, Timestamp, WorkerNo, WorkerStatus};
+use crate::model::{JobNo, KeyStanding, Timestamp, WorkerNo, WorkerStatus};
 use crate::state::State;
 
 impl State {
@@ -37,6 +37,7 @@ impl State {
             return;
         }
         let job = self.jobs.remove(no).expect("it was there a line ago");
+        self.handoffs.remove(&no);
         if self.index.ids.get(&job.spec.id) == Some(&no) {
             self.index.ids.remove(&job.spec.id);
         }
@@ -58,5 +59,10 @@ impl State {
         self.leave_group(no);
         let worker = self.workers.remove(no).expect("it was there a line ago");
         self.index.worker_ids.remove(&worker.spec.id);
+        // Ids that nobody chose are as many as processes.
+        let bound = self.worker_keys.get(&worker.spec.id);
+        if bound.is_some_and(|bound| bound.standing == KeyStanding::FirstUse) {
+            self.worker_keys.remove(&worker.spec.id);
+        }
     }
 }

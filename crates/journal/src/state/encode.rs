@@ -64,6 +64,15 @@ pub(super) fn pieces(state: &State, each: impl FnMut(&[u8])) {
         let (samples, mean, deviation) = (times.samples, times.mean, times.deviation);
         out.message(15, &v1::AcknowledgementFacts { r#type: *r#type, samples, mean, deviation });
     }
+    for (worker, bound) in &state.worker_keys {
+        out.message(140, &wire::key_facts_to_wire(worker, bound));
+    }
+    for (ticket, open) in &state.invitations {
+        out.message(141, &wire::invitation_to_wire(*ticket, open));
+    }
+    for (job, chain) in &state.handoffs {
+        out.message(142, &wire::handoffs_to_wire(*job, chain));
+    }
     let count = out.count + 1;
     out.piece.uint(16, count);
     out.end_piece();
