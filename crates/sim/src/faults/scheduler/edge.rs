@@ -122,7 +122,7 @@ impl Process {
             last_report: number,
         };
         match letter.command.clone() {
-            Command::Register { spec, held } => {
+            Command::Register { spec, held, admission } => {
                 let connection = match about {
                     About::Registration { connection } => connection,
                     _ => 0,
@@ -141,8 +141,8 @@ impl Process {
                     }
                 }
                 let link = Link { key, worker, instance, connection };
-                input.register =
-                    Some(Registration { spec, held, connection: u64::from(connection), link });
+                let connection = u64::from(connection);
+                input.register = Some(Registration { spec, held, connection, admission, link });
             }
             Command::Report { attempt, report, .. } => {
                 input.reports.push(NumberedReport { number, attempt, report });
