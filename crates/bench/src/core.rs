@@ -193,7 +193,13 @@ impl Bench {
         for number in 0..workers {
             let id = Name::fixed(&format!("worker-{number:06}"));
             let spec = WorkerSpec::new(id.clone(), SLOTS);
-            let answer = bench.handle(Command::Register { spec, held: Vec::new() })?.0;
+            let answer = bench
+                .handle(Command::Register {
+                    spec,
+                    held: Vec::new(),
+                    admission: Default::default(),
+                })?
+                .0;
             let Answer::Registered { worker, .. } = answer else {
                 anyhow::bail!("a registration was answered with {answer:?}");
             };

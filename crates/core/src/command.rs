@@ -3,8 +3,9 @@
 use bytes::Bytes;
 
 use crate::model::{
-    Config, FailureCause, Heartbeat, HeldAttempt, JobId, JobNo, Micros, Name, Sample, Submission,
-    Token, WallAhead, WorkerId, WorkerSpec,
+    Admission, Config, FailureCause, Handoff, Heartbeat, HeldAttempt, JobId, JobNo, KeyTerms,
+    Micros, Name, Sample, Submission, Ticket, Timestamp, Token, WallAhead, WorkerId, WorkerKey,
+    WorkerSpec,
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +29,33 @@ pub enum Command {
     Register {
         spec: WorkerSpec,
         held: Vec<HeldAttempt>,
+        admission: Admission,
+    },
+    /// Whoever brings this ticket is this worker from then on, with the key that it brings.
+    Invite {
+        worker: WorkerId,
+        ticket: Ticket,
+        terms: KeyTerms,
+        lasts: Micros,
+    },
+    /// This key speaks for the worker from now on.
+    ApproveKey {
+        worker: WorkerId,
+        key: WorkerKey,
+        terms: KeyTerms,
+    },
+    /// The holder of the old key wants the new one to speak for the worker; the edge has checked
+    /// that it is the holder of both.
+    RotateKey {
+        worker: WorkerId,
+        from: WorkerKey,
+        to: WorkerKey,
+        /// On the wall clock: one from before the last change is a repetition.
+        issued: Timestamp,
+    },
+    /// Nobody speaks for the worker any more; what it holds is placed anew.
+    RevokeKey {
+        worker: WorkerId,
     },
     Heartbeat {
         worker: WorkerId,
@@ -102,6 +130,8 @@ pub enum Report {
         error: String,
         retry_after: Option<Micros>,
     },
+    /// Another worker or role is to go on with it.
+    HandOff(Box<Handoff>),
 }
 
 /// What a command achieved. To be told to the asker once its events are durable.

@@ -37,5 +37,11 @@ crate::listed! {
         LeaveWorkersIdle,
         /// A failure is dated back to a moment before others.
         BackdatesFailures,
+        /// A handoff moves a job although its time has passed.
+        IgnoresHandoffExpiry,
+        /// A handoff that was signed for one attempt moves another.
+        HandsOffAnyJob,
+        /// A job that was handed off goes to anybody.
+        IgnoresReceiver,
     }
 }

@@ -6,7 +6,8 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::event::{Decision, Event};
 use crate::model::{
-    FailureCause, HeldAttempt, JobNo, JobSpec, Name, RevokeReason, Seq, Timestamp, Token, WorkerNo,
+    FailureCause, Handoff, HeldAttempt, JobNo, JobSpec, Name, RevokeReason, Seq, Timestamp, Token,
+    WorkerNo,
 };
 use crate::state::State;
 
@@ -22,6 +23,8 @@ pub enum Effect {
     Ended { job: JobNo },
     /// Tell the worker to finish what it holds and take no more.
     Drain { worker: WorkerNo },
+    /// End the worker's session: its key was revoked.
+    Dismiss { worker: WorkerNo },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +36,8 @@ pub struct Offer {
     /// Load this model first.
     pub load_model: Option<Name>,
     pub offered_at: Timestamp,
+    /// Who had it before and gave it away, in order: to be verified before it starts.
+    pub handoffs: Vec<Handoff>,
 }
 
 type Effects = SmallVec<[Effect; 2]>;
@@ -68,12 +73,24 @@ pub(crate) fn effects_of(state: &State, seq: Seq, event: &Event) -> Effects {
                 reason: *reason,
             })
         }
+        Event::HandedOff { job, token, .. } => {
+            let reason = RevokeReason::HandedOff;
+            on_attempt(state, *job, *token, |worker, attempt| Effect::Revoke {
+                worker,
+                attempt,
+                reason,
+            })
+        }
         Event::Completed { job, .. }
         | Event::DeadLettered { job, .. }
         | Event::Failed { job, .. }
         | Event::Skipped { job, .. }
         | Event::Cancelled { job, .. } => smallvec![Effect::Ended { job: *job }],
         Event::WorkerDraining { worker } => smallvec![Effect::Drain { worker: *worker }],
+        Event::WorkerKeyRevoked { worker } => {
+            let known = state.worker_no(worker.as_str());
+            known.map(|worker| Effect::Dismiss { worker }).into_iter().collect()
+        }
         Event::Submitted { .. }
         | Event::Started { .. }
         | Event::Progressed { .. }
@@ -89,6 +106,9 @@ pub(crate) fn effects_of(state: &State, seq: Seq, event: &Event) -> Effects {
         | Event::WorkerLost { .. }
         | Event::WorkerLeft { .. }
         | Event::ModelLoaded { .. }
+        | Event::WorkerInvited { .. }
+        | Event::WorkerKeyBound { .. }
+        | Event::WorkerKeyRotated { .. }
         | Event::Paused { .. }
         | Event::Unpaused { .. }
         | Event::Configured { .. }
@@ -119,6 +139,7 @@ fn offer(
         spec: job.spec.clone(),
         load_model: model.filter(|_| decision.load_model),
         offered_at: state.now,
+        handoffs: state.handoffs_of(no).to_vec(),
     };
     Effect::Offer { worker, offer }
 }

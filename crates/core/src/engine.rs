@@ -175,7 +175,15 @@ impl Engine {
             Command::Cancel { job, reason } => self.cancel(&job, reason),
             Command::Retry { job } => self.retry(&job),
             Command::Pin { job, worker } => self.pin(&job, &worker),
-            Command::Register { spec, held } => self.register(spec, &held),
+            Command::Register { spec, held, admission } => self.register(spec, &held, admission),
+            Command::Invite { worker, ticket, terms, lasts } => {
+                self.invite(worker, ticket, terms, lasts)
+            }
+            Command::ApproveKey { worker, key, terms } => self.approve_key(worker, key, terms),
+            Command::RotateKey { worker, from, to, issued } => {
+                self.rotate_key(worker, from, to, issued)
+            }
+            Command::RevokeKey { worker } => self.revoke_key(worker),
             Command::Heartbeat { worker, beat } => self.heartbeat(&worker, beat),
             Command::Report { worker, attempt, report } => self.report(&worker, attempt, report),
             Command::ModelLoaded { worker, model, took } => self.model_loaded(&worker, model, took),

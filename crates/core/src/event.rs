@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::life::Moved;
 use crate::model::config::Weights;
 use crate::model::{
-    AcceptedJob, Actor, ActorNo, Config, FailureCause, Heartbeat, JobNo, Micros, Name, Priority,
-    RevokeReason, RunId, RunNo, Sample, Seq, Strategy, Timestamp, Token, WallAhead, WorkerNo,
-    WorkerSpec,
+    AcceptedJob, Actor, ActorNo, Config, FailureCause, Handoff, Heartbeat, JobNo, KeyStanding,
+    KeyTerms, Micros, Name, Priority, RevokeReason, RunId, RunNo, Sample, Seq, Strategy, Ticket,
+    Timestamp, Token, WallAhead, WorkerId, WorkerKey, WorkerNo, WorkerSpec,
 };
 use crate::words;
 
@@ -78,6 +78,12 @@ pub enum Event {
         job: JobNo,
         token: Token,
         reason: RevokeReason,
+    },
+    /// Its worker gave the attempt away: the job waits for the receiver.
+    HandedOff {
+        job: JobNo,
+        token: Token,
+        handoff: Box<Handoff>,
     },
     /// The job waits for its next attempt.
     Retried {
@@ -151,6 +157,30 @@ pub enum Event {
         worker: WorkerNo,
         model: Name,
         took: Micros,
+    },
+    /// A ticket was given out. Workers are named here: they need not have come yet.
+    WorkerInvited {
+        worker: WorkerId,
+        ticket: Ticket,
+        terms: Box<KeyTerms>,
+        expires: Timestamp,
+    },
+    /// The key speaks for the worker from now on.
+    WorkerKeyBound {
+        worker: WorkerId,
+        key: WorkerKey,
+        standing: KeyStanding,
+        terms: Box<KeyTerms>,
+        /// The one that it was bound by, which is used up.
+        ticket: Option<Ticket>,
+    },
+    /// Another key of the same holder does.
+    WorkerKeyRotated {
+        worker: WorkerId,
+        key: WorkerKey,
+    },
+    WorkerKeyRevoked {
+        worker: WorkerId,
     },
 
     Paused {
@@ -327,6 +357,7 @@ impl Event {
             | Event::Completed { job, .. }
             | Event::AttemptFailed { job, .. }
             | Event::Revoked { job, .. }
+            | Event::HandedOff { job, .. }
             | Event::Retried { job, .. }
             | Event::Due { job }
             | Event::Escalated { job, .. }
@@ -345,6 +376,10 @@ impl Event {
             | Event::WorkerLost { .. }
             | Event::WorkerLeft { .. }
             | Event::ModelLoaded { .. }
+            | Event::WorkerInvited { .. }
+            | Event::WorkerKeyBound { .. }
+            | Event::WorkerKeyRotated { .. }
+            | Event::WorkerKeyRevoked { .. }
             | Event::Paused { .. }
             | Event::Unpaused { .. }
             | Event::Configured { .. }
@@ -385,6 +420,7 @@ impl Event {
             Event::Completed { .. } => "job_completed",
             Event::AttemptFailed { .. } => "attempt_failed",
             Event::Revoked { .. } => "attempt_revoked",
+            Event::HandedOff { .. } => "job_handed_off",
             Event::Retried { .. } => "job_retried",
             Event::Due { .. } => "job_due",
             Event::Escalated { .. } => "job_escalated",
@@ -402,6 +438,10 @@ impl Event {
             Event::WorkerLost { .. } => "worker_lost",
             Event::WorkerLeft { .. } => "worker_left",
             Event::ModelLoaded { .. } => "model_loaded",
+            Event::WorkerInvited { .. } => "worker_invited",
+            Event::WorkerKeyBound { .. } => "worker_key_bound",
+            Event::WorkerKeyRotated { .. } => "worker_key_rotated",
+            Event::WorkerKeyRevoked { .. } => "worker_key_revoked",
             Event::Paused { .. } => "type_paused",
             Event::Unpaused { .. } => "type_unpaused",
             Event::Configured { .. } => "config_changed",

@@ -128,6 +128,7 @@ impl Entry {
                 (Some(JobStatus::Offered), JobStatus::Running)
             }
             Event::Completed { .. } => (None, JobStatus::Completed),
+            Event::HandedOff { .. } => (None, JobStatus::Ready),
             Event::Retried { not_before, .. } => (None, JobStatus::queued(*not_before, self.at)),
             Event::Due { .. } => (Some(JobStatus::Delayed), JobStatus::Ready),
             Event::Escalated { .. } => (None, JobStatus::Ready),
@@ -153,6 +154,10 @@ impl Entry {
             | Event::WorkerLost { .. }
             | Event::WorkerLeft { .. }
             | Event::ModelLoaded { .. }
+            | Event::WorkerInvited { .. }
+            | Event::WorkerKeyBound { .. }
+            | Event::WorkerKeyRotated { .. }
+            | Event::WorkerKeyRevoked { .. }
             | Event::Paused { .. }
             | Event::Unpaused { .. }
             | Event::Configured { .. }
@@ -186,6 +191,10 @@ impl Entry {
             }
             Event::Revoked { job, token, reason } => {
                 (job, *token, AttemptChange::Ended(AttemptEnd::Revoked { reason: *reason }))
+            }
+            Event::HandedOff { job, token, .. } => {
+                let reason = RevokeReason::HandedOff;
+                (job, *token, AttemptChange::Ended(AttemptEnd::Revoked { reason }))
             }
             _ => return None,
         };

@@ -1,7 +1,7 @@
 //! Why a wish was refused. Each message names the culprit and the way out.
 
 use crate::model::config::ConfigError;
-use crate::model::{JobId, JobNo, Micros, Name, RunId, Token, WorkerId};
+use crate::model::{JobId, JobNo, Micros, Name, RunId, Token, WorkerId, WorkerKey};
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {
@@ -67,6 +67,60 @@ pub enum Rejection {
     BadSlots { id: WorkerId, given: u32, max: u32 },
     #[error("worker {id} lists {given} {what}; at most {max} are allowed")]
     TooManyLabels { id: WorkerId, what: &'static str, given: usize, max: usize },
+    #[error("worker {id} is bound to a key; sign with it, or choose another id")]
+    KeyMissing { id: WorkerId },
+    #[error(
+        "worker {id} is bound to another key than {key}; choose another id, or let an operator run `bellwether workers approve {id} {key}`"
+    )]
+    OtherKey { id: WorkerId, key: WorkerKey },
+    #[error(
+        "worker {id} with the key {key} is not approved; let an operator run `bellwether workers approve {id} {key}` or `bellwether workers invite {id}`"
+    )]
+    KeyNotApproved { id: WorkerId, key: WorkerKey },
+    #[error(
+        "worker {id} has no key, and workers must be approved here; start it with one (worker_keys)"
+    )]
+    KeyRequired { id: WorkerId },
+    #[error("the key of worker {id} was revoked; let an operator approve one anew")]
+    KeyRevoked { id: WorkerId },
+    #[error("no key is bound to worker {id}; see `bellwether workers keys`")]
+    UnknownKey { id: WorkerId },
+    #[error(
+        "the ticket of worker {id} is not open: it was used, has expired, or is for another id"
+    )]
+    TicketClosed { id: WorkerId },
+    #[error(
+        "worker {id} claims the {what} {name}, which its key does not carry; let an operator approve it with that {what}"
+    )]
+    BeyondKey { id: WorkerId, what: &'static str, name: String },
+    #[error("{given} {what} are remembered already, which are all that can be; revoke some")]
+    TooManyKeys { what: &'static str, given: usize },
+    #[error(
+        "the rotation of worker {id} was signed before the last change of its key; sign it anew"
+    )]
+    RotationOutdated { id: WorkerId },
+    #[error("job {job} is at_most_once: it can't be dispatched a second time, so not handed off")]
+    DispatchedOnce { job: JobNo },
+    #[error(
+        "the handoff was signed for job {signed_for} with token {signed_token}, not for job {job} as it is held now"
+    )]
+    HandoffElsewhere { job: JobNo, signed_for: JobId, signed_token: Token },
+    #[error("the handoff of job {job} has expired; sign it anew")]
+    HandoffExpired { job: JobNo },
+    #[error("the handoff of job {job} was signed for another payload than the job has")]
+    OtherPayload { job: JobNo },
+    #[error(
+        "the handoff of job {job} does not follow the one before it; sign the chain as offered"
+    )]
+    HandoffChain { job: JobNo },
+    #[error("the receiver {id} is not known; name a worker that is registered, or a role")]
+    UnknownReceiver { id: WorkerId },
+    #[error("worker {id} hands a job to itself; name another receiver")]
+    HandoffToItself { id: WorkerId },
+    #[error(
+        "job {job} was handed off {max} times, which is all that is allowed; run it or fail it"
+    )]
+    TooManyHandoffs { job: JobNo, max: usize },
     #[error(
         "worker {worker} does not hold job {job} with token {token}; the attempt was taken away, drop it"
     )]

@@ -17,9 +17,10 @@ use crate::life::Counts;
 use crate::model::queue::Queue;
 use crate::model::table::Table;
 use crate::model::{
-    Actors, Attempt, Config, FailureCause, Heartbeat, HeldAttempt, JobNo, JobSpec, JobStatus,
-    MaybeWorker, Micros, MovedKey, Name, Phase, Priority, Resources, RunId, RunNo, Seq, TakenKey,
-    Timestamp, Token, WallAhead, WorkerId, WorkerNo, WorkerSpec, WorkerStatus,
+    Actors, Attempt, Config, FailureCause, Handoff, Heartbeat, HeldAttempt, Invitation, JobNo,
+    JobSpec, JobStatus, KeyBinding, MaybeWorker, Micros, MovedKey, Name, Phase, Priority,
+    Resources, RunId, RunNo, Seq, TakenKey, Ticket, Timestamp, Token, WallAhead, WorkerId,
+    WorkerKey, WorkerNo, WorkerSpec, WorkerStatus,
 };
 use crate::place::breaker::Breaker;
 use crate::place::hedge::Hedging;
@@ -65,6 +66,12 @@ pub struct State {
     pub keys: Queue<TakenKey>,
     pub moved_key: MovedKey,
     pub totals: Totals,
+    /// Jobs that were handed off, and by whom in turn.
+    pub handoffs: BTreeMap<JobNo, Vec<Handoff>>,
+    /// Which key speaks for which worker.
+    pub worker_keys: BTreeMap<WorkerId, KeyBinding>,
+    /// Tickets that are open.
+    pub invitations: BTreeMap<Ticket, Invitation>,
 
     pub(crate) index: Index,
     #[cfg(feature = "defects")]
@@ -343,6 +350,24 @@ impl State {
 
     pub fn worker_no(&self, id: &str) -> Option<WorkerNo> {
         self.index.worker_ids.get(id).copied()
+    }
+
+    /// The chain of those who gave the job away.
+    pub fn handoffs_of(&self, job: JobNo) -> &[Handoff] {
+        // Nearly always there are none at all.
+        if self.handoffs.is_empty() {
+            return &[];
+        }
+        self.handoffs.get(&job).map_or(&[], Vec::as_slice)
+    }
+
+    pub fn key_of(&self, worker: &str) -> Option<&KeyBinding> {
+        self.worker_keys.get(worker)
+    }
+
+    /// The workers that this key speaks for: one, unless several were given the same.
+    pub fn holders_of(&self, key: WorkerKey) -> impl Iterator<Item = &WorkerId> {
+        self.worker_keys.iter().filter(move |(_, bound)| bound.key == key).map(|(id, _)| id)
     }
 
     pub fn workers(&self) -> impl Iterator<Item = (WorkerNo, &Worker)> {

@@ -81,6 +81,8 @@ pub(crate) struct Outbox<E: Edge> {
     sessions: FixedMap<SessionKey, Session<E>>,
     /// The session that effects for a worker go to.
     of_worker: FixedMap<WorkerNo, SessionKey>,
+    /// Sessions that were refused or replaced, until their workers have closed them.
+    refused: FixedMap<SessionKey, ()>,
     /// Those with something to send, in the order in which that came about.
     filled: Vec<SessionKey>,
 }
@@ -96,7 +98,12 @@ struct Session<E: Edge> {
 
 impl<E: Edge> Default for Outbox<E> {
     fn default() -> Self {
-        Outbox { sessions: FixedMap::default(), of_worker: FixedMap::default(), filled: Vec::new() }
+        Outbox {
+            sessions: FixedMap::default(),
+            of_worker: FixedMap::default(),
+            refused: FixedMap::default(),
+            filled: Vec::new(),
+        }
     }
 }
 
@@ -111,6 +118,20 @@ impl<E: Edge> Outbox<E> {
         let waiting = Outgoing::default();
         let session = Session { link, worker: None, waiting, filled: false, closing: None };
         self.sessions.insert(key, session);
+    }
+
+    /// Nothing more of it is heard, although it may still have to be told why.
+    pub(crate) fn refuse(&mut self, key: SessionKey) {
+        self.refused.insert(key, ());
+    }
+
+    pub(crate) fn is_refused(&self, key: SessionKey) -> bool {
+        self.refused.contains_key(&key)
+    }
+
+    /// Its worker has closed its side, so nothing more of it can come.
+    pub(crate) fn forget_refusal(&mut self, key: SessionKey) {
+        self.refused.remove(&key);
     }
 
     /// The registration is durable: from now on the worker's effects go here, and an earlier
@@ -132,6 +153,9 @@ impl<E: Edge> Outbox<E> {
     /// Why it ends is the last that it is told.
     pub(crate) fn end(&mut self, key: SessionKey, why: End<E::Malformed>) {
         self.unbind(key);
+        if matches!(why, End::Refused(_) | End::Replaced) {
+            self.refuse(key);
+        }
         if self.fill(key).is_some()
             && let Some(session) = self.sessions.get_mut(&key)
         {
@@ -203,11 +227,17 @@ impl<E: Edge> Outbox<E> {
         let (Effect::Offer { worker, .. }
         | Effect::Grant { worker, .. }
         | Effect::Revoke { worker, .. }
-        | Effect::Drain { worker }) = &effect
+        | Effect::Drain { worker }
+        | Effect::Dismiss { worker }) = &effect
         else {
             return Some(effect);
         };
         let key = *self.of_worker.get(worker)?;
+        if let Effect::Dismiss { worker } = &effect {
+            let id = state.worker(*worker)?.spec.id.clone();
+            self.end(key, End::Refused(Rejection::KeyRevoked { id }));
+            return None;
+        }
         let waiting = self.fill(key)?;
         match effect {
             Effect::Offer { offer, .. } => {
@@ -218,7 +248,7 @@ impl<E: Edge> Outbox<E> {
             Effect::Grant { attempt, .. } => waiting.grants.push(attempt),
             Effect::Revoke { attempt, reason, .. } => waiting.revoke(attempt, reason),
             Effect::Drain { .. } => waiting.drain = true,
-            Effect::Ended { .. } => return Some(effect),
+            Effect::Dismiss { .. } | Effect::Ended { .. } => return Some(effect),
         }
         None
     }

@@ -1,6 +1,6 @@
 //! What workers send.
 
-use bellwether_core::model::{Actor, HeldAttempt, JobNo, Token, WorkerId, WorkerSpec};
+use bellwether_core::model::{Actor, Admission, HeldAttempt, JobNo, Token, WorkerId, WorkerSpec};
 use bellwether_core::{Answer, Command, JobState, Rejection, Report};
 
 use crate::edge::{Edge, Observer};
@@ -37,6 +37,7 @@ pub struct Registration<L> {
     pub held: Vec<HeldAttempt>,
     /// Which of its process's connections this is; 0 if they are not counted.
     pub connection: u64,
+    pub admission: Admission,
     pub link: L,
     /// Who lets it join.
     pub by: Option<Actor>,
@@ -75,6 +76,10 @@ impl<E: Edge> Host<E> {
         {
             return;
         }
+        // Whoever was refused, or has been sent away, speaks for nobody: names are no proof.
+        if self.outbox.is_refused(session) {
+            return;
+        }
         let mut refusals: Vec<Refusal<E::Malformed>> = malformed
             .into_iter()
             .map(|(report, malformed)| Refusal::Malformed { report, malformed })
@@ -101,6 +106,7 @@ impl<E: Edge> Host<E> {
 
     /// The worker has closed its side.
     pub fn handle_session_closed(&mut self, session: SessionKey) {
+        self.outbox.forget_refusal(session);
         match self.mode {
             Mode::Reigning => self.reply(Pending::Close(session)),
             // Nothing that it waits for will come.
@@ -128,13 +134,14 @@ impl<E: Edge> Host<E> {
         registration: Registration<E::Link>,
         observer: &mut impl Observer,
     ) -> bool {
-        let Registration { spec, held, connection, link, by } = registration;
+        let Registration { spec, held, connection, admission, link, by } = registration;
         self.outbox.open(session, link);
         if self.is_outdated(&spec, connection) {
             self.reply(Pending::End(session, End::Replaced));
             return false;
         }
-        match self.command_by(by.as_ref(), Command::Register { spec, held }, observer).result {
+        let command = Command::Register { spec, held, admission };
+        match self.command_by(by.as_ref(), command, observer).result {
             Ok(Answer::Registered { worker, unknown }) => {
                 let heartbeat_interval = self.state().config().heartbeat_interval;
                 let registered = Registered { worker, unknown, heartbeat_interval };
@@ -145,6 +152,7 @@ impl<E: Edge> Host<E> {
                 unreachable!("a registration is answered with a registration")
             }
             Err(rejection) => {
+                self.outbox.refuse(session);
                 self.reply(Pending::End(session, End::Refused(rejection)));
                 false
             }

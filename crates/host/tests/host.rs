@@ -294,7 +294,14 @@ fn with_running_job(world: &mut World) {
     let worker = spec.id.clone();
     let input = SessionInput {
         worker: worker.clone(),
-        register: Some(Registration { spec, held: Vec::new(), connection: 0, link: (), by: None }),
+        register: Some(Registration {
+            spec,
+            held: Vec::new(),
+            connection: 0,
+            admission: Default::default(),
+            link: (),
+            by: None,
+        }),
         before: Vec::new(),
         reports: Vec::new(),
         malformed: Vec::new(),

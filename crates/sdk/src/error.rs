@@ -83,7 +83,9 @@ impl ClientError {
             {
                 ClientError::Unreachable { address: address.to_owned(), reason }
             }
-            Code::Unauthenticated | Code::PermissionDenied => ClientError::Denied(reason),
+            Code::Unauthenticated | Code::PermissionDenied if text(status, CODE_KEY).is_none() => {
+                ClientError::Denied(reason)
+            }
             Code::Internal | Code::DataLoss => ClientError::Protocol(reason),
             code => ClientError::Refused(Refusal {
                 code: text(status, CODE_KEY).unwrap_or_else(|| name(code).to_owned()),

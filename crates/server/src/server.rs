@@ -26,6 +26,7 @@ use crate::edges::explain::Refusals;
 use crate::edges::grpc::{SchedulerService, WorkerLinkService};
 use crate::edges::http::{self, HttpState};
 use crate::edges::queues::{Queues, QueuesError};
+use crate::edges::registrar::Registrar;
 use crate::edges::rest::Guard;
 use crate::edges::security::authorize::Door;
 use crate::edges::security::hosts::Hosts;
@@ -154,7 +155,7 @@ impl Server {
         });
         let (desk, metrics) = started.await.map_err(|panic| StartError::Thread(panic.into()))??;
         let handle = desk.handle.clone();
-        let identity = Identity::load(&config.data_dir)?;
+        let identity = desk.registrar.scheduler.clone();
         let webhooks =
             Webhooks::start(&config.webhooks, &desk, &identity, &config.data_dir, &metrics)?;
         if let Some(clickhouse) = &config.clickhouse {
@@ -174,12 +175,8 @@ impl Server {
         let message_bytes_max = config.limits.message_bytes_max;
         let scheduler = SchedulerServer::new(SchedulerService { desk: desk.clone() })
             .max_decoding_message_size(message_bytes_max);
-        let workers = WorkerLinkServer::new(WorkerLinkService::new(
-            handle.clone(),
-            desk.logs.clone(),
-            tracing,
-        ))
-        .max_decoding_message_size(message_bytes_max);
+        let workers = WorkerLinkServer::new(WorkerLinkService::new(desk.clone(), tracing))
+            .max_decoding_message_size(message_bytes_max);
         let router = builder(config.limits)
             .layer(door.clone())
             .add_service(scheduler)
@@ -374,6 +371,11 @@ fn start_loop(
     let handle = Handle::new(sender.clone(), position, wall.clone());
     let salt = u32::try_from(clock::wall().0 % 0xffff).unwrap_or(0);
     let ids = JobIds::new(journal.epoch(), salt);
+    let registrar = Registrar {
+        scheduler: Identity::load(&config.data_dir)?,
+        epoch: journal.epoch(),
+        policy: config.key_policy(),
+    };
     let parts = Parts {
         journal,
         engine,
@@ -397,7 +399,18 @@ fn start_loop(
         .spawn(move || running.run())
         .map_err(StartError::Thread)?;
     let refusals = Refusals::default();
-    let desk =
-        Desk { handle, ids, registry, history, logs, background, refusals, disk, audience, keys };
+    let desk = Desk {
+        handle,
+        ids,
+        registrar,
+        registry,
+        history,
+        logs,
+        background,
+        refusals,
+        disk,
+        audience,
+        keys,
+    };
     Ok((desk, metrics))
 }

@@ -12,7 +12,11 @@ use bellwether_core::{Entry, Event, Moved};
 
 use crate::config::{config_from_wire, config_to_wire};
 use crate::decision::{decision_from_wire, decision_to_wire};
+use crate::handoff::{handoff_from_wire, handoff_to_wire};
 use crate::job::{accepted_from_wire, accepted_to_wire, text};
+use crate::key::{
+    bound_from_wire, invited_from_wire, invited_to_wire, key_from_wire, key_to_wire, terms_to_wire,
+};
 use crate::malformed::{Malformed, at_most, hash, name, optional_name};
 use crate::v1::entry::Event as Wire;
 use crate::worker::{
@@ -132,6 +136,11 @@ pub fn event_to_wire(event: &Event) -> Wire {
         Event::Revoked { job, token, reason } => {
             Wire::Revoked(v1::Revoked { job: job.0, token: token.0, reason: reason.to_wire() })
         }
+        Event::HandedOff { job, token, handoff } => Wire::HandedOff(v1::HandedOff {
+            job: job.0,
+            token: token.0,
+            handoff: Some(handoff_to_wire(handoff)),
+        }),
         Event::Retried { job, not_before, avoid } => Wire::Retried(v1::Retried {
             job: job.0,
             not_before: not_before.0,
@@ -175,6 +184,25 @@ pub fn event_to_wire(event: &Event) -> Wire {
             model: model.to_string(),
             took: took.0,
         }),
+        Event::WorkerInvited { worker, ticket, terms, expires } => {
+            Wire::WorkerInvited(invited_to_wire(worker, *ticket, terms, *expires))
+        }
+        Event::WorkerKeyBound { worker, key, standing, terms, ticket } => {
+            Wire::WorkerKeyBound(v1::WorkerKeyBound {
+                worker: worker.to_string(),
+                key: key_to_wire(*key),
+                standing: standing.to_wire(),
+                terms: Some(terms_to_wire(terms)),
+                ticket: ticket.map_or_else(Default::default, |ticket| ticket.0.to_vec().into()),
+            })
+        }
+        Event::WorkerKeyRotated { worker, key } => Wire::WorkerKeyRotated(v1::WorkerKeyRotated {
+            worker: worker.to_string(),
+            key: key_to_wire(*key),
+        }),
+        Event::WorkerKeyRevoked { worker } => {
+            Wire::WorkerKeyRevoked(v1::WorkerKeyRevoked { worker: worker.to_string() })
+        }
         Event::Paused { kind } => Wire::Paused(v1::KindEvent { r#type: kind.to_string() }),
         Event::Unpaused { kind } => Wire::Unpaused(v1::KindEvent { r#type: kind.to_string() }),
         Event::Configured { version, config } => Wire::Configured(v1::Configured {
@@ -285,6 +313,16 @@ pub fn event_from_wire(wire: Wire) -> Result<Event, Malformed> {
             token: Token(m.token),
             reason: RevokeReason::required("revoked.reason", m.reason)?,
         },
+        Wire::HandedOff(m) => {
+            let handoff = m.handoff.ok_or_else(|| Malformed::missing("handed_off.handoff"))?;
+            let handoff =
+                handoff_from_wire(&handoff).map_err(|error| error.within("handed_off.handoff"))?;
+            Event::HandedOff {
+                job: JobNo(m.job),
+                token: Token(m.token),
+                handoff: Box::new(handoff),
+            }
+        }
         Wire::Retried(m) => Event::Retried {
             job: JobNo(m.job),
             not_before: Timestamp(m.not_before),
@@ -328,6 +366,19 @@ pub fn event_from_wire(wire: Wire) -> Result<Event, Malformed> {
             model: name("model_loaded.model", &m.model)?,
             took: Micros(m.took),
         },
+        Wire::WorkerInvited(m) => {
+            invited_from_wire(m).map_err(|error| error.within("worker_invited"))?
+        }
+        Wire::WorkerKeyBound(m) => {
+            bound_from_wire(m).map_err(|error| error.within("worker_key_bound"))?
+        }
+        Wire::WorkerKeyRotated(m) => Event::WorkerKeyRotated {
+            worker: name("worker_key_rotated.worker", &m.worker)?,
+            key: key_from_wire("worker_key_rotated.key", &m.key)?,
+        },
+        Wire::WorkerKeyRevoked(m) => {
+            Event::WorkerKeyRevoked { worker: name("worker_key_revoked.worker", &m.worker)? }
+        }
         Wire::Paused(m) => Event::Paused { kind: name("paused.type", &m.r#type)? },
         Wire::Unpaused(m) => Event::Unpaused { kind: name("unpaused.type", &m.r#type)? },
         Wire::Configured(m) => {

@@ -12,14 +12,17 @@ pub mod config;
 pub mod decision;
 pub mod event;
 pub mod explained;
+pub mod handoff;
 pub mod job;
 #[cfg(feature = "json")]
 pub mod json;
+pub mod key;
 pub mod local_token;
 pub mod malformed;
 pub mod mirror;
 pub mod private;
 pub mod rejection;
+pub mod signing;
 pub mod snapshot;
 pub mod words;
 pub mod worker;
@@ -27,7 +30,9 @@ pub mod worker;
 /// For those who speak the schema and have no other need of the core.
 // Workers find handlers by the rule that placement goes by.
 pub use bellwether_core::handlers_of;
-pub use bellwether_core::model::TraceParent;
+pub use bellwether_core::model::{
+    Epoch, Handoff, HandoffSignature, Name, Receiver, Timestamp, Token, TraceParent, WorkerKey,
+};
 pub use malformed::{Malformed, Problem};
 pub use mirror::Mirror;
 

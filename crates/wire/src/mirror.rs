@@ -3,7 +3,7 @@
 use bellwether_core::event::DeadReason;
 use bellwether_core::model::config::PredictorKind;
 use bellwether_core::model::{
-    FailureCause, Guarantee, JobStatus, OnFailure, Priority, RevokeReason, Strategy,
+    FailureCause, Guarantee, JobStatus, KeyStanding, OnFailure, Priority, RevokeReason, Strategy,
 };
 use bellwether_core::place::breaker::BreakerState;
 
@@ -73,9 +73,10 @@ mirror!(
     Failed, TimedOut, Stalled, WorkerLost, Undelivered, Returned, Permanent, NoHandler,
 );
 mirror!(
-    RevokeReason, "it must be a revoke reason from 1 to 4":
-    HedgeLost, Cancelled, GivenUp, Unknown,
+    RevokeReason, "it must be a revoke reason from 1 to 5":
+    HedgeLost, Cancelled, GivenUp, Unknown, HandedOff,
 );
+mirror!(KeyStanding, "it must be a standing from 1 to 3": FirstUse, Approved, Revoked);
 mirror!(DeadReason, "it must be a reason from 1 to 2": RetriesUsedUp, Poison);
 mirror!(
     Strategy, "it must be a strategy from 1 to 5":

@@ -113,6 +113,9 @@ pub fn ending(attempt: &v1::AttemptView) -> String {
         (AttemptState::Revoked, v1::RevokeReason::GivenUp, _) => {
             "the scheduler gave up on it".to_owned()
         }
+        (AttemptState::Revoked, v1::RevokeReason::HandedOff, _) => {
+            format!("worker {worker} handed it off")
+        }
         (AttemptState::Revoked, ..) => "it was revoked".to_owned(),
         (_, _, v1::FailureCause::Unspecified) => return String::new(),
         (_, _, v1::FailureCause::Failed) => "it failed".to_owned(),

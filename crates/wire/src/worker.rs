@@ -9,8 +9,10 @@ use bellwether_core::model::{
 use bellwether_core::{Rejection, Report};
 use bytes::Bytes;
 
+use crate::handoff::handoff_to_wire;
 use crate::job::{job_to_wire, text, texts, trace_to_wire};
-use crate::malformed::{Malformed, at_most, cut, hash, label_set, name, optional_name, span};
+use crate::key::{key_from_wire, key_to_wire};
+use crate::malformed::{Malformed, at_most, cut, label_set, name, optional_name, span};
 use crate::rejection::code;
 use crate::{Mirror, v1};
 
@@ -30,7 +32,7 @@ pub fn worker_spec_to_wire(spec: &WorkerSpec) -> v1::WorkerSpec {
         cpu: spec.resources.cpu,
         memory: spec.resources.memory,
         slots: spec.slots,
-        public_key: spec.public_key.map_or_else(Default::default, |key| key.to_vec().into()),
+        public_key: spec.public_key.map_or_else(Default::default, key_to_wire),
         instance: spec.instance,
         types: texts(&spec.types),
     }
@@ -41,8 +43,11 @@ pub fn worker_spec_from_wire(wire: v1::WorkerSpec) -> Result<WorkerSpec, Malform
         let given = format!("{} bytes long", wire.endpoint.len());
         return Err(Malformed::not_allowed("endpoint", given, "at most 4096 are allowed"));
     }
-    let public_key =
-        if wire.public_key.is_empty() { None } else { Some(hash("public_key", &wire.public_key)?) };
+    let public_key = if wire.public_key.is_empty() {
+        None
+    } else {
+        Some(key_from_wire("public_key", &wire.public_key)?)
+    };
     Ok(WorkerSpec {
         id: name("id", &wire.id)?,
         endpoint: wire.endpoint,
@@ -101,6 +106,11 @@ pub fn report_from_wire(wire: v1::Report) -> Result<(HeldAttempt, Report), Malfo
             error: cut(error),
             retry_after: retry_after.map(|micros| span("fail.retry_after", micros)).transpose()?,
         },
+        // Who signed it, and for whom, is the edge's to say.
+        Wire::HandOff(_) => {
+            let wanted = "it must be verified where it arrives";
+            return Err(Malformed::not_allowed("report", "a handoff", wanted));
+        }
     };
     Ok((attempt, report))
 }
@@ -116,6 +126,12 @@ pub fn report_to_wire(attempt: HeldAttempt, report: Report) -> v1::Report {
             cause: cause.to_wire(),
             error,
             retry_after: retry_after.map(|span| span.0),
+        }),
+        Report::HandOff(handoff) => Wire::HandOff(v1::HandOff {
+            job_id: handoff.job.to_string(),
+            receiver: handoff.receiver.to_string(),
+            payload_hash: Bytes::copy_from_slice(&handoff.payload_hash),
+            signature: crate::signing::handoff::signature_text(&handoff),
         }),
     };
     v1::Report { job: attempt.job.0, token: attempt.token.0, report: Some(report) }
@@ -138,6 +154,7 @@ pub fn offer_to_wire(offer: &Offer, run: Option<&Name>, trace: Option<TraceParen
         run_id: text(run),
         offered_at: offer.offered_at.0,
         trace_parent: trace_to_wire(trace),
+        handoffs: offer.handoffs.iter().map(handoff_to_wire).collect(),
     }
 }
 

@@ -3,15 +3,17 @@
 pub(crate) mod exec;
 mod group;
 pub(crate) mod payload;
+mod rotate;
 mod secrets;
 mod tail;
 pub(crate) mod warden;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context as _;
 use bellwether_sdk::Worker;
-use clap::Args;
+use clap::{Args, Subcommand};
 use serde_json::json;
 
 use crate::client::Connect;
@@ -28,9 +30,31 @@ use warden::Warden;
 /// print can be read with `bellwether logs`. On SIGTERM or SIGINT the worker takes no more, finishes
 /// what it runs and ends; a second signal ends it at once.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
+    #[command(subcommand)]
+    action: Option<Action>,
+    #[command(flatten)]
+    work: Work,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    Key(rotate::ShowKey),
+    RotateKey(rotate::RotateKey),
+}
+
+#[derive(Debug, Args)]
+struct Work {
     #[command(flatten)]
     connect: Connect,
+    /// The file of the key that it proves itself with, made if it is not there; that of the user by
+    /// default
+    #[arg(long, env = "BELLWETHER_WORKER_KEY", value_name = "FILE")]
+    key: Option<PathBuf>,
+    /// The file of the token that `bellwether workers invite` gave out
+    #[arg(long, value_name = "FILE")]
+    join_token_file: Option<PathBuf>,
     /// Name of the worker; the machine and the process by default
     #[arg(long)]
     id: Option<String>,
@@ -75,11 +99,17 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(work(arguments))
+    match arguments.action {
+        Some(Action::Key(arguments)) => rotate::show(&arguments),
+        Some(Action::RotateKey(arguments)) => rotate::rotate(arguments),
+        None => {
+            let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+            runtime.block_on(work(arguments.work))
+        }
+    }
 }
 
-async fn work(arguments: Arguments) -> anyhow::Result<Verdict> {
+async fn work(arguments: Work) -> anyhow::Result<Verdict> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let slots = arguments.slots.unwrap_or(u32::try_from(processors).unwrap_or(1));
     let warden = Warden::start().context("failed to start the process that guards commands")?;
@@ -95,6 +125,14 @@ async fn work(arguments: Arguments) -> anyhow::Result<Verdict> {
         .millicores(arguments.cpu.unwrap_or(0))
         .memory_bytes(arguments.memory.unwrap_or(0))
         .job(payload::TYPE, move |context| exec::run(context, exec_room.clone()));
+    if let Some(path) = arguments.key {
+        builder = builder.key_file(path);
+    }
+    if let Some(path) = &arguments.join_token_file {
+        let token = std::fs::read_to_string(path);
+        let token = token.with_context(|| format!("failed to read {}", path.display()))?;
+        builder = builder.join_token(token.trim());
+    }
     for (kind, line) in arguments.types {
         let (room, line) = (room.clone(), Arc::<str>::from(line));
         builder =

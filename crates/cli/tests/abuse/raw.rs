@@ -100,12 +100,14 @@ impl Session {
     pub(crate) async fn open(site: &Site, id: &str) -> Result<Session> {
         let (outgoing, messages) = mpsc::channel(64);
         let spec = v1::WorkerSpec { id: id.into(), slots: 4, instance: 1, ..Default::default() };
-        let register = Some(v1::Register { spec: Some(spec), held: Vec::new(), connection: 0 });
+        let register = Some(v1::Register { spec: Some(spec), ..Default::default() });
         outgoing.send(v1::WorkerMessage { register, ..Default::default() }).await?;
         let mut link = WorkerLinkClient::new(channel(site).await?);
         let request = with(Some(&site.bearer()?), ReceiverStream::new(messages))?;
         let incoming = link.session(request).await?.into_inner();
         let mut session = Session { outgoing, incoming, heard: v1::SchedulerMessage::default() };
+        // The challenge, which a worker without a key has nothing to sign with, and the welcome.
+        session.hear().await?;
         session.hear().await?;
         Ok(session)
     }

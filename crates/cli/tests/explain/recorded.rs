@@ -57,7 +57,11 @@ impl Recording {
             let id = Name::new(&format!("w{number:02}"))?;
             let spec = WorkerSpec { class: Name::new(class)?, ..WorkerSpec::new(id.clone(), 4) };
             driver.workers.push((id, percent));
-            driver.command(Command::Register { spec, held: Vec::new() })?;
+            driver.command(Command::Register {
+                spec,
+                held: Vec::new(),
+                admission: Default::default(),
+            })?;
         }
         let mut made = 0;
         let mut submissions = 0;

@@ -49,7 +49,7 @@ impl Worker {
     pub(crate) async fn join(stage: &Stage, spec: v1::WorkerSpec, does: Does) -> Result<Worker> {
         let channel = Endpoint::from_shared(stage.address().to_owned())?.connect().await?;
         let (outgoing, messages) = mpsc::channel(64);
-        let register = Some(v1::Register { spec: Some(spec), held: Vec::new(), connection: 0 });
+        let register = Some(v1::Register { spec: Some(spec), ..Default::default() });
         outgoing.send(v1::WorkerMessage { register, ..Default::default() }).await?;
         let mut link = WorkerLinkClient::new(channel);
         let token = Security::default().token_for(stage.address())?;
@@ -57,6 +57,8 @@ impl Worker {
         let mut request = tonic::Request::new(ReceiverStream::new(messages));
         request.metadata_mut().insert("authorization", bearer.parse()?);
         let mut incoming = link.session(request).await?.into_inner();
+        // A worker without a key has nothing to sign.
+        incoming.message().await?.context("no challenge")?;
         let hello = tokio::time::timeout(DEADLINE, incoming.message()).await??;
         let mut offers = hello.context("the stream has ended")?.offers;
         let (beats, mut wanted) = mpsc::channel(1);

@@ -191,6 +191,8 @@ impl State {
 
         let job = self.expect_job_mut(no);
         job.state = JobState::Waiting { unmet };
+        // Whom it was given to was part of the life that ended.
+        self.handoffs.remove(&no);
         self.enter_class(no);
         self.totals.live += 1;
         self.totals.payload_bytes += bytes;

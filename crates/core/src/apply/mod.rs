@@ -4,6 +4,7 @@
 //! same code, so they end in the same state.
 
 mod fleet;
+mod keys;
 mod lifecycle;
 mod queue;
 mod retention;
@@ -79,6 +80,11 @@ impl State {
             Event::AttemptFailed { job, token, .. } | Event::Revoked { job, token, .. } => {
                 self.detach(*job, *token, at);
             }
+            Event::HandedOff { job, token, handoff } => {
+                self.detach(*job, *token, at);
+                self.hand_off(*job, handoff);
+                self.queue_job(*job, at, at);
+            }
             Event::Retried { job, not_before, avoid } => {
                 self.expect_job_mut(*job).avoid = (*avoid).into();
                 self.queue_job(*job, *not_before, at);
@@ -114,6 +120,14 @@ impl State {
             Event::ModelLoaded { worker, model, took } => {
                 self.warm_up(*worker, model, *took, seq);
             }
+            Event::WorkerInvited { worker, ticket, terms, expires } => {
+                self.take_invitation(worker, *ticket, terms, *expires, at);
+            }
+            Event::WorkerKeyBound { worker, key, standing, terms, ticket } => {
+                self.bind_key(worker, *key, *standing, terms, *ticket, at);
+            }
+            Event::WorkerKeyRotated { worker, key } => self.rotate_key(worker, *key, at),
+            Event::WorkerKeyRevoked { worker } => self.revoke_key(worker, at),
             Event::Paused { kind } => {
                 self.paused.insert(kind.clone());
                 self.index.classes.set_paused(kind, true);

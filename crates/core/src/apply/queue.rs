@@ -7,7 +7,7 @@ use crate::index::classes::ClassNo;
 use crate::index::timers::Timer;
 use crate::life::{Counts, Moved};
 use crate::model::{
-    AcceptedJob, Attempt, JobNo, JobStatus, KeyFound, MaybeWorker, Name, Phase, Priority,
+    AcceptedJob, Attempt, Handoff, JobNo, JobStatus, KeyFound, MaybeWorker, Name, Phase, Priority,
     Requirements, Seq, Strategy, TakenKey, Target, Timestamp, Token, WorkerNo,
 };
 use crate::place::rank::priority_bonus;
@@ -205,6 +205,14 @@ impl State {
         self.enter_class(no);
     }
 
+    /// The receiver is to have it from now on, wherever it failed before.
+    pub(super) fn hand_off(&mut self, no: JobNo, handoff: &Handoff) {
+        self.leave_class(no);
+        self.handoffs.entry(no).or_default().push(handoff.clone());
+        self.expect_job_mut(no).avoid = None.into();
+        self.enter_class(no);
+    }
+
     pub(super) fn pin(&mut self, no: JobNo, worker: WorkerNo) {
         let id = self.expect_worker(worker).spec.id.clone();
         let job = self.expect_job(no);
@@ -224,7 +232,7 @@ impl State {
     }
 
     pub(crate) fn enter_class(&mut self, no: JobNo) {
-        let requirements = self.requirements_of(self.expect_job(no));
+        let requirements = self.requirements_of(no);
         let paused = !self.paused.is_empty() && self.paused.contains(&requirements.kind);
         let groups = &self.index.groups;
         let class =
@@ -248,13 +256,19 @@ impl State {
         self.index.classes.leave(class);
     }
 
-    /// What the job requires after pinning and escalation.
-    fn requirements_of(&self, job: &Job) -> Arc<Requirements> {
+    /// What the job requires after pinning, handing off and escalation: a person comes before a
+    /// worker, and a worker before the job's own wish.
+    fn requirements_of(&self, no: JobNo) -> Arc<Requirements> {
+        let job = self.expect_job(no);
         let role = job.escalated.as_ref().and_then(|escalated| escalated.role.clone());
-        let target = match (&job.pinned, role) {
-            (Some(worker), _) => Target::Receiver(Name::clone(worker)),
-            (None, Some(role)) => Target::Role(role),
-            (None, None) => return job.spec.requirements.clone(),
+        let given = self.handoffs_of(no).last().map(|last| last.receiver.target());
+        #[cfg(feature = "defects")]
+        let given = given.filter(|_| !self.has(crate::defect::Defect::IgnoresReceiver));
+        let target = match (&job.pinned, given, role) {
+            (Some(worker), _, _) => Target::Receiver(Name::clone(worker)),
+            (None, Some(given), _) => given,
+            (None, None, Some(role)) => Target::Role(role),
+            (None, None, None) => return job.spec.requirements.clone(),
         };
         Arc::new(Requirements { target, ..(*job.spec.requirements).clone() })
     }

@@ -1,7 +1,7 @@
 //! Forgetting: what has ended leaves the core after a while, so memory stays bounded. The registry
 //! outside keeps the history.
 
-use crate::model::{JobNo, MovedKey, Timestamp, WorkerNo, WorkerStatus};
+use crate::model::{JobNo, KeyStanding, MovedKey, Timestamp, WorkerNo, WorkerStatus};
 use crate::state::State;
 
 impl State {
@@ -40,6 +40,7 @@ impl State {
             return;
         }
         let job = self.jobs.remove(no).expect("it was there a line ago");
+        self.handoffs.remove(&no);
         if self.index.ids.get(&job.spec.id) == Some(&no) {
             self.index.ids.remove(&job.spec.id);
         }
@@ -61,5 +62,10 @@ impl State {
         self.leave_group(no);
         let worker = self.workers.remove(no).expect("it was there a line ago");
         self.index.worker_ids.remove(&worker.spec.id);
+        // Ids that nobody chose are as many as processes.
+        let bound = self.worker_keys.get(&worker.spec.id);
+        if bound.is_some_and(|bound| bound.standing == KeyStanding::FirstUse) {
+            self.worker_keys.remove(&worker.spec.id);
+        }
     }
 }

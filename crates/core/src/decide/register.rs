@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::event::Event;
 use crate::model::limits::{LABELS_MAX, TYPES_MAX, WORKER_SLOTS_MAX};
 use crate::model::{
-    FailureCause, HeldAttempt, JobNo, Phase, Token, WorkerNo, WorkerSpec, WorkerStatus,
+    Admission, FailureCause, HeldAttempt, JobNo, Phase, Token, WorkerNo, WorkerSpec, WorkerStatus,
 };
 use crate::rejection::Rejection;
 
@@ -16,13 +16,18 @@ impl Engine {
         &mut self,
         spec: WorkerSpec,
         held: &[HeldAttempt],
+        admission: Admission,
     ) -> Result<Answer, Rejection> {
         check(&spec)?;
+        let bound = self.admit_worker(&spec, admission)?;
         let known = self.state.worker_no(spec.id.as_str());
         let no = known.unwrap_or_else(|| self.state.last_worker.next());
         let same_process = self.state.worker(no).is_some_and(|w| w.spec.instance == spec.instance);
         #[cfg(feature = "defects")]
         let same_process = same_process && !self.has(crate::defect::Defect::ForgetReturningWorker);
+        if let Some(bound) = bound {
+            self.emit(bound);
+        }
         if same_process {
             self.welcome_back(no, spec, held);
         } else {

@@ -49,6 +49,7 @@ impl Engine {
                 self.fail_attempt(job, token, cause, error, retry_after);
                 Ok(Answer::Done)
             }
+            Report::HandOff(handoff) => self.hand_off(no, job, token, handoff),
         }
     }
 
@@ -145,7 +146,7 @@ impl Engine {
     }
 
     /// The first to start or finish wins against its hedge.
-    fn revoke_others(&mut self, job: JobNo, winner: Token) {
+    pub(super) fn revoke_others(&mut self, job: JobNo, winner: Token) {
         let offers = self.state.expect_job(job).offers();
         if offers.len() < 2 {
             return;

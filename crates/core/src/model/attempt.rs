@@ -125,10 +125,12 @@ pub enum RevokeReason {
     GivenUp,
     /// The scheduler does not know this attempt.
     Unknown,
+    /// Its worker gave it to another.
+    HandedOff,
 }
 
 words!(
     RevokeReason:
     HedgeLost => "hedge_lost", Cancelled => "cancelled", GivenUp => "given_up",
-    Unknown => "unknown",
+    Unknown => "unknown", HandedOff => "handed_off",
 );

@@ -12,6 +12,12 @@ pub const LABELS_MAX: usize = 64;
 pub const TYPES_MAX: usize = 1_024;
 /// Slots of one worker.
 pub const WORKER_SLOTS_MAX: u32 = 10_000;
+/// Workers whose keys are remembered.
+pub const WORKER_KEYS_MAX: usize = 100_000;
+/// Times that one job may be handed off.
+pub const HANDOFFS_MAX: usize = 16;
+/// Tickets that are open at a time.
+pub const INVITATIONS_MAX: usize = 1_000;
 /// Longest error or progress text that is kept; the rest is cut.
 pub const TEXT_BYTES_MAX: usize = 4_096;
 /// Losers that a decision record names.

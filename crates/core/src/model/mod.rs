@@ -4,6 +4,7 @@ pub mod actor;
 pub mod attempt;
 pub mod config;
 pub mod excerpt;
+pub mod handoff;
 pub mod ids;
 pub mod job;
 pub mod key;
@@ -15,11 +16,13 @@ pub mod table;
 pub mod time;
 pub mod trace;
 pub mod worker;
+pub mod worker_key;
 
 pub use actor::{Actor, Actors, KnownActor};
 pub use attempt::{Attempt, FailureCause, Phase, RevokeReason};
 pub use config::{Config, Strategy};
 pub use excerpt::excerpt;
+pub use handoff::{Handoff, HandoffSignature, Receiver};
 pub use ids::{
     ActorNo, Epoch, JobId, JobNo, MaybeWorker, Name, RunId, RunNo, Seq, Token, WorkerId, WorkerNo,
 };
@@ -33,3 +36,6 @@ pub use status::JobStatus;
 pub use time::{Micros, Timestamp, WallAhead};
 pub use trace::TraceParent;
 pub use worker::{Heartbeat, HeldAttempt, WorkerSpec, WorkerStatus};
+pub use worker_key::{
+    Admission, Invitation, KeyBinding, KeyPolicy, KeyStanding, KeyTerms, Ticket, WorkerKey,
+};

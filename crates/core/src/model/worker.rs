@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{JobNo, Name, Resources, Token, WorkerId};
+use super::{JobNo, Name, Resources, Token, WorkerId, WorkerKey};
 use crate::words;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ pub struct WorkerSpec {
     /// Zero means not limited.
     pub resources: Resources,
     pub slots: u32,
-    pub public_key: Option<[u8; 32]>,
+    pub public_key: Option<WorkerKey>,
     /// Differs between two processes of one id: a new instance has lost what the old one held.
     pub instance: u64,
 }

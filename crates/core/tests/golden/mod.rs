@@ -95,7 +95,7 @@ const MORE: &str = "
 fn rich() -> World {
     let mut world = World::new(Config::default());
     let mut spec = WorkerSpec::new(name("keyed"), 1);
-    spec.public_key = Some([7; 32]);
+    spec.public_key = Some(bellwether_core::model::WorkerKey([7; 32]));
     spec.endpoint = "http://10.0.0.9:7000".to_owned();
     world.register(spec, vec![]);
     let mut job = JobSpec::new(name("traced"), name("t"));

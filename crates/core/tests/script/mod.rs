@@ -76,6 +76,12 @@ impl Player {
             "reconnect" => self.reconnect(&words),
             "submit" => self.submit(&words),
             "ack" | "claim" | "progress" | "complete" | "fail" | "return" => self.report(&words),
+            "handoff" => self.hand_off(&words),
+            "policy" => self.world.admission.policy = parse::key_policy(words.about()),
+            "ticket" => {
+                let ticket = words.plain.get(1).map(|word| parse::ticket(word));
+                self.world.admission.ticket = ticket;
+            }
             "wait" => self.wait(&words),
             "silence" => self.set_silent(words.about(), true),
             "wake" => self.set_silent(words.about(), false),
@@ -219,6 +225,16 @@ impl Player {
         self.send(Command::Report { worker: name(&worker), attempt, report });
     }
 
+    /// `handoff a to=w2`: as the one who holds it would sign it, but for what the words change.
+    fn hand_off(&mut self, words: &Words<'_>) {
+        let offered = self.world.offer(words.about(), words.get("by"), None);
+        let (worker, attempt) = offered.unwrap_or_else(|| panic!("{words:?}: never offered"));
+        let handoff = self.world.handoff(&worker, attempt, words);
+        let worker = name(words.get("as").unwrap_or(&worker));
+        let report = Report::HandOff(Box::new(handoff));
+        self.send(Command::Report { worker, attempt, report });
+    }
+
     fn wait(&mut self, words: &Words<'_>) {
         self.end_line();
         let lines = &mut self.lines;
@@ -285,6 +301,18 @@ fn steer(words: &Words<'_>) -> Command {
         "leave" => Command::Leave { worker: about },
         "pause" => Command::Pause { kind: about },
         "unpause" => Command::Unpause { kind: about },
+        "invite" => Command::Invite {
+            worker: about,
+            ticket: parse::ticket(words.plain[2]),
+            terms: parse::terms(words),
+            lasts: words.get("lasts").map_or(span("1h"), span),
+        },
+        "approve" => Command::ApproveKey {
+            worker: about,
+            key: parse::key(words.plain[2]),
+            terms: parse::terms(words),
+        },
+        "revoke" => Command::RevokeKey { worker: about },
         "loaded" => {
             let took = words.get("took").map_or(span("1s"), span);
             Command::ModelLoaded { worker: about, model: name(words.plain[2]), took }

@@ -2,8 +2,8 @@
 
 use bellwether_core::model::config::PredictorKind;
 use bellwether_core::model::{
-    Config, Escalation, FailureCause, Guarantee, Heartbeat, JobSpec, Micros, Name, OnFailure,
-    Priority, Settlement, Strategy, Target, WorkerSpec,
+    Config, Escalation, FailureCause, Guarantee, Heartbeat, JobSpec, KeyPolicy, KeyTerms, Micros,
+    Name, OnFailure, Priority, Settlement, Strategy, Target, Ticket, WorkerKey, WorkerSpec,
 };
 
 /// The words of one command: what it is, about whom, and the rest as `key=value`.
@@ -106,6 +106,24 @@ pub(crate) fn job(id: &str, words: &Words<'_>) -> JobSpec {
     job
 }
 
+/// A number stands for a key or a ticket of 32 such bytes.
+pub(crate) fn key(text: &str) -> WorkerKey {
+    WorkerKey([number(text); 32])
+}
+
+pub(crate) fn ticket(text: &str) -> Ticket {
+    Ticket([number(text); 32])
+}
+
+pub(crate) fn key_policy(text: &str) -> KeyPolicy {
+    KeyPolicy::parse(text).unwrap_or_else(|| panic!("{text} is no policy"))
+}
+
+pub(crate) fn terms(words: &Words<'_>) -> KeyTerms {
+    let list = |key| words.get(key).map(names).unwrap_or_default().into();
+    KeyTerms { roles: list("roles"), types: list("types") }
+}
+
 fn guarantee(text: &str) -> Guarantee {
     let all = [Guarantee::AtMostOnce, Guarantee::AtLeastOnce, Guarantee::ExactlyOnce];
     let found = all.into_iter().find(|guarantee| guarantee.as_str() == text);
@@ -170,6 +188,7 @@ pub(crate) fn worker(id: &str, words: &Words<'_>) -> WorkerSpec {
             "memory" => spec.resources.memory = number(value),
             "zone" => spec.zone = Some(name(value)),
             "instance" => spec.instance = number(value),
+            "key" => spec.public_key = Some(self::key(value)),
             "load" | "queue" | "holding" => {}
             other => panic!("{other} is no field of a worker"),
         }

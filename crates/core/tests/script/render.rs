@@ -59,6 +59,15 @@ impl World {
             Event::ModelLoaded { worker: no, model, took } => {
                 format!("warm {} {model} {took}", worker(no))
             }
+            Event::HandedOff { job: no, handoff, .. } => {
+                format!("hand off {} {} to {}", job(no), handoff.from, handoff.receiver)
+            }
+            Event::WorkerInvited { worker, .. } => format!("invite {worker}"),
+            Event::WorkerKeyBound { worker, key, standing, .. } => {
+                format!("bind {worker} key {} {}", key.0[0], standing.as_str())
+            }
+            Event::WorkerKeyRotated { worker, key } => format!("rotate {worker} key {}", key.0[0]),
+            Event::WorkerKeyRevoked { worker } => format!("revoke key of {worker}"),
             Event::Paused { kind } => format!("pause {kind}"),
             Event::Unpaused { kind } => format!("unpause {kind}"),
             Event::Configured { version, .. } => format!("configure v{version}"),
@@ -181,6 +190,7 @@ impl World {
             }
             Effect::Ended { job } => format!("ended {}", self.job_name(*job)),
             Effect::Drain { worker } => format!("drain {}", self.worker_name(*worker)),
+            Effect::Dismiss { worker } => format!("dismiss {}", self.worker_name(*worker)),
         }
     }
 

@@ -4,13 +4,17 @@
 use std::collections::BTreeMap;
 
 use bellwether_core::model::{
-    Config, Heartbeat, HeldAttempt, JobNo, Micros, Timestamp, WorkerSpec,
+    Admission, Config, Epoch, Handoff, HandoffSignature, Heartbeat, HeldAttempt, JobNo, Micros,
+    Receiver, Timestamp, Token, WorkerKey, WorkerSpec,
 };
 use bellwether_core::place::predictor::{
     Features, Prediction, Predictor, PredictorError, Statistics, predictor,
 };
 use bellwether_core::{Answer, Command, Effect, Engine, Entry, Event, Rejection};
 use bellwether_journal::state;
+use sha2::{Digest as _, Sha256};
+
+use super::parse::{self, Words};
 
 /// Where the clock starts; output counts from here.
 pub(crate) const START: Timestamp = Timestamp(1_000_000_000_000);
@@ -27,6 +31,8 @@ pub(crate) struct World {
     offers: BTreeMap<JobNo, Vec<(String, HeldAttempt)>>,
     first_config: Config,
     predictor_fails: bool,
+    /// What workers come with.
+    pub(crate) admission: Admission,
 }
 
 #[derive(Debug, Clone)]
@@ -55,6 +61,7 @@ impl World {
             offers: BTreeMap::new(),
             first_config: config,
             predictor_fails: false,
+            admission: Admission::default(),
         }
     }
 
@@ -96,7 +103,8 @@ impl World {
     }
 
     pub(crate) fn register(&mut self, spec: WorkerSpec, held: Vec<HeldAttempt>) -> Outcome {
-        let done = self.send(Command::Register { spec: spec.clone(), held });
+        let done =
+            self.send(Command::Register { spec: spec.clone(), held, admission: self.admission });
         if done.result.is_ok() {
             let next_beat = self.now + self.engine.state().config().heartbeat_interval;
             let beat = Heartbeat::default();
@@ -153,6 +161,35 @@ impl World {
             return offers.get(nth - 1).cloned();
         }
         offers.iter().rfind(|(worker, _)| by.is_none_or(|by| by == worker)).cloned()
+    }
+
+    /// What the holder of an attempt signs, but for what the words change.
+    pub(crate) fn handoff(&self, worker: &str, attempt: HeldAttempt, words: &Words<'_>) -> Handoff {
+        let state = self.engine.state();
+        let job = state.job(attempt.job).expect("a job that is known");
+        let key = self.workers.get(worker).and_then(|worker| worker.spec.public_key);
+        let key = words.get("key").map(parse::key).or(key).unwrap_or(WorkerKey([0; 32]));
+        let previous = state.handoffs_of(attempt.job).last().map(|last| last.signature);
+        let lasts = words.get("lasts").map_or(Micros::from_secs(60), parse::span);
+        let payload =
+            words.get("payload").map_or(job.spec.payload.clone(), |text| text.to_owned().into());
+        let mark = attempt.token.0 as u8;
+        Handoff {
+            from: parse::name(worker),
+            job: words.get("job").map_or_else(|| job.spec.id.clone(), parse::name),
+            receiver: Receiver::parse(words.get("to").expect("to whom")).expect("a name"),
+            payload_hash: Sha256::digest(&payload).into(),
+            key,
+            token: words.get("token").map_or(attempt.token, |text| Token(parse::number(text))),
+            epoch: Epoch(1),
+            expires: state.wall_ahead().on_the_wall(self.now + lasts),
+            previous: if words.says("unchained") {
+                HandoffSignature([9; 64])
+            } else {
+                previous.unwrap_or(HandoffSignature::NONE)
+            },
+            signature: HandoffSignature([mark; 64]),
+        }
     }
 
     /// The number of a job that the engine no longer knows by name.

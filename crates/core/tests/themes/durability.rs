@@ -8,7 +8,10 @@ fn with_one_offer() -> Engine {
     let mut engine = Engine::new(Config::default());
     let spec = WorkerSpec::new(Name::fixed("w1"), 1);
     engine
-        .handle(Timestamp(1), Command::Register { spec, held: vec![] })
+        .handle(
+            Timestamp(1),
+            Command::Register { spec, held: vec![], admission: Default::default() },
+        )
         .result
         .expect("it is new");
     let job = JobSpec::new(Name::fixed("a"), Name::fixed("t"));

@@ -29,7 +29,7 @@ fn warm(engine: &mut Engine, samples: Vec<Sample>) {
 fn predicted(engine: &mut Engine, id: &str) -> (Micros, Vec<Entry>) {
     let spec = WorkerSpec::new(Name::fixed("w"), 1);
     engine
-        .handle(NOW, Command::Register { spec, held: Vec::new() })
+        .handle(NOW, Command::Register { spec, held: Vec::new(), admission: Default::default() })
         .result
         .expect("nothing speaks against it");
     let job = JobSpec::new(Name::fixed(id), Name::fixed("resize"));

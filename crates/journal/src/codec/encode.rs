@@ -81,6 +81,7 @@ fn encode_event(buffer: &mut Vec<u8>, event: &Event) {
         }
         Event::AttemptFailed { .. }
         | Event::Revoked { .. }
+        | Event::HandedOff { .. }
         | Event::Escalated { .. }
         | Event::DeadLettered { .. }
         | Event::Failed { .. }
@@ -96,6 +97,10 @@ fn encode_event(buffer: &mut Vec<u8>, event: &Event) {
         | Event::WorkerLost { .. }
         | Event::WorkerLeft { .. }
         | Event::ModelLoaded { .. }
+        | Event::WorkerInvited { .. }
+        | Event::WorkerKeyBound { .. }
+        | Event::WorkerKeyRotated { .. }
+        | Event::WorkerKeyRevoked { .. }
         | Event::Paused { .. }
         | Event::Unpaused { .. }
         | Event::Configured { .. }

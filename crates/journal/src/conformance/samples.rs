@@ -5,16 +5,17 @@ use std::sync::Arc;
 use bellwether_core::event::{Basis, DeadReason, Loser, RunHeader, Score, Shadow, Terms};
 use bellwether_core::model::config::Weights;
 use bellwether_core::model::{
-    AcceptedJob, Actor, ActorNo, Config, Escalation, Extras, FailureCause, Guarantee, Heartbeat,
-    JobNo, JobSpec, JobStatus, Micros, Name, OnFailure, Priority, Requirements, Resources,
-    RevokeReason, RunNo, Sample, Seq, Strategy, Target, Timestamp, Token, TraceParent, WallAhead,
-    WorkerNo, WorkerSpec,
+    AcceptedJob, Actor, ActorNo, Config, Epoch, Escalation, Extras, FailureCause, Guarantee,
+    Handoff, HandoffSignature, Heartbeat, JobNo, JobSpec, JobStatus, KeyStanding, KeyTerms, Micros,
+    Name, OnFailure, Priority, Receiver, Requirements, Resources, RevokeReason, RunNo, Sample, Seq,
+    Strategy, Target, Ticket, Timestamp, Token, TraceParent, WallAhead, WorkerKey, WorkerNo,
+    WorkerSpec,
 };
 use bellwether_core::{Decision, Entry, Event, Moved, Reason};
 use bytes::Bytes;
 
 /// How many kinds of events there are.
-pub const KINDS: u64 = 36;
+pub const KINDS: u64 = 41;
 
 #[derive(Debug)]
 pub struct Samples {
@@ -94,6 +95,7 @@ impl Samples {
                     RevokeReason::Cancelled,
                     RevokeReason::GivenUp,
                     RevokeReason::Unknown,
+                    RevokeReason::HandedOff,
                 ]);
                 Event::Revoked { job, token, reason }
             }
@@ -139,12 +141,52 @@ impl Samples {
                 kind: Name::fixed("resize"),
                 samples: (0..self.below(3)).map(|_| self.sample()).collect(),
             },
+            35 => Event::WorkerInvited {
+                worker: Name::fixed("worker-1"),
+                ticket: Ticket(blake3::hash(b"ticket").into()),
+                terms: Box::new(self.key_terms()),
+                expires: Timestamp(self.number()),
+            },
+            36 => Event::WorkerKeyBound {
+                worker: Name::fixed("worker-1"),
+                key: WorkerKey(blake3::hash(b"key").into()),
+                standing: self.one_of(&KeyStanding::ALL),
+                terms: Box::new(self.key_terms()),
+                ticket: self.chance().then(|| Ticket(blake3::hash(b"ticket").into())),
+            },
+            37 => Event::WorkerKeyRotated {
+                worker: Name::fixed("worker-1"),
+                key: WorkerKey(blake3::hash(b"another key").into()),
+            },
+            38 => Event::WorkerKeyRevoked { worker: Name::fixed("worker-1") },
+            39 => Event::HandedOff { job, token, handoff: Box::new(self.handoff()) },
             33 => Event::TermsExtended { by: Micros(self.number()) },
-            34 => Event::ActorNamed {
+            40 => Event::ActorNamed {
                 number: ActorNo(self.below(1 << 32) as u32),
                 actor: Actor { name: Name::fixed("ci"), peer: self.name() },
             },
             _ => Event::ClockStepped { from: self.wall_ahead(), to: self.wall_ahead() },
+        }
+    }
+
+    fn key_terms(&mut self) -> KeyTerms {
+        KeyTerms { roles: self.labels(), types: self.labels() }
+    }
+
+    fn handoff(&mut self) -> Handoff {
+        let role = self.chance();
+        let receiver = Name::fixed("worker-2");
+        Handoff {
+            from: Name::fixed("worker-1"),
+            job: Name::fixed("job-1"),
+            receiver: if role { Receiver::Role(receiver) } else { Receiver::Worker(receiver) },
+            payload_hash: blake3::hash(b"payload").into(),
+            key: WorkerKey(blake3::hash(b"key").into()),
+            token: Token(self.number()),
+            epoch: Epoch(self.number()),
+            expires: Timestamp(self.number()),
+            previous: HandoffSignature::NONE,
+            signature: HandoffSignature([7; 64]),
         }
     }
 
@@ -242,7 +284,7 @@ impl Samples {
             models: self.labels(),
             loads_models: self.chance(),
             resources: Resources { cpu: self.below(64_000) as u32, memory: self.number() },
-            public_key: self.chance().then(|| blake3::hash(b"key").into()),
+            public_key: self.chance().then(|| WorkerKey(blake3::hash(b"key").into())),
             instance: self.number(),
             ..WorkerSpec::new(Name::fixed("worker-1"), 1 + self.below(64) as u32)
         }

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bellwether_core::model::{Actors, Attempt, JobNo, Micros, Name, Phase, Timestamp, WorkerNo};
+use bellwether_core::model::{
+    Actors, Attempt, Handoff, Invitation, JobNo, KeyBinding, Micros, Name, Phase, Ticket, Timestamp,
+    WorkerId, WorkerNo,
+};
 use bellwether_core::place::hedge::AckTimes;
 use bellwether_core::place::predictor::Statistics;
 use bellwether_core::{Job, JobState, Moment, Seen, State};
@@ -45,6 +48,9 @@ struct Rest {
     last_runs: BTreeMap<(u32, u32), WorkerNo>,
     statistics: Statistics,
     acknowledgements: BTreeMap<u32, AckTimes>,
+    worker_keys: BTreeMap<WorkerId, KeyBinding>,
+    invitations: BTreeMap<Ticket, Invitation>,
+    handoffs: BTreeMap<JobNo, Vec<Handoff>>,
 }
 
 impl Encoder {
@@ -60,6 +66,9 @@ impl Encoder {
             last_runs: state.last_runs.clone(),
             statistics: state.statistics.clone(),
             acknowledgements: state.hedging.by_type.clone(),
+            worker_keys: state.worker_keys.clone(),
+            invitations: state.invitations.clone(),
+            handoffs: state.handoffs.clone(),
         };
         Encoder { out, moment, seen: Seen::default(), rest }
     }
@@ -171,6 +180,18 @@ impl LastPieces {
         for (r#type, times) in &rest.acknowledgements {
             let (r#type, AckTimes { samples, mean, deviation }) = (*r#type, *times);
             out.message(15, &v1::AcknowledgementFacts { r#type, samples, mean, deviation });
+            put(&mut out)?;
+        }
+        for (worker, bound) in &rest.worker_keys {
+            out.message(140, &wire::key_facts_to_wire(worker, bound));
+            put(&mut out)?;
+        }
+        for (ticket, open) in &rest.invitations {
+            out.message(141, &wire::invitation_to_wire(*ticket, open));
+            put(&mut out)?;
+        }
+        for (job, chain) in &rest.handoffs {
+            out.message(142, &wire::handoffs_to_wire(*job, chain));
             put(&mut out)?;
         }
         let count = out.count + 1;

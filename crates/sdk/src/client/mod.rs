@@ -3,6 +3,7 @@
 mod builder;
 mod explain;
 mod jobs;
+mod keys;
 mod logs;
 mod steer;
 mod stream;

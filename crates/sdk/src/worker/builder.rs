@@ -1,8 +1,10 @@
 //! Settings of a worker.
 
 use std::future::Future;
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use bellwether_wire::signing::Secret;
 use bellwether_wire::v1;
 use rustc_hash::FxHashMap;
 use tokio::sync::{mpsc, watch};
@@ -11,6 +13,7 @@ use super::context::Context;
 use super::desk::{Confirmed, Desk};
 use super::executor::Executor;
 use super::handler::{Blocking, Handler, ModelLoader};
+use super::key::{KeySource, default_key_file};
 use super::link::{self, RunningWorker, WorkerError};
 use super::logs::Outbox;
 use super::machine::Machine;
@@ -39,6 +42,8 @@ impl Worker {
             handlers: FxHashMap::default(),
             loader: None,
             confirmed: None,
+            key: None,
+            join_token: String::new(),
         }
     }
 }
@@ -51,6 +56,9 @@ pub struct WorkerBuilder {
     handlers: FxHashMap<String, Arc<dyn Handler>>,
     loader: Option<ModelLoader>,
     confirmed: Option<Confirmed>,
+    /// None: the file of this user.
+    key: Option<KeySource>,
+    join_token: String,
 }
 
 impl std::fmt::Debug for WorkerBuilder {
@@ -146,6 +154,36 @@ impl WorkerBuilder {
         self
     }
 
+    /// The file of the key that it proves itself with, made if it is not there. By default it is one
+    /// of the user: `$BELLWETHER_WORKER_KEY`, or `bellwether/worker.key` in the state folder.
+    #[must_use]
+    pub fn key_file(mut self, path: impl Into<PathBuf>) -> WorkerBuilder {
+        self.key = Some(KeySource::File(path.into()));
+        self
+    }
+
+    /// The key itself, for those who keep it elsewhere.
+    #[must_use]
+    pub fn key(mut self, secret: Secret) -> WorkerBuilder {
+        self.key = Some(KeySource::Given(secret));
+        self
+    }
+
+    /// It proves nothing. A scheduler lets such workers in only under ids that have no key, and only
+    /// with `worker_keys: first_use`; they can't hand jobs off.
+    #[must_use]
+    pub fn without_key(mut self) -> WorkerBuilder {
+        self.key = Some(KeySource::None);
+        self
+    }
+
+    /// What `bellwether workers invite` gave out for it.
+    #[must_use]
+    pub fn join_token(mut self, token: impl Into<String>) -> WorkerBuilder {
+        self.join_token = token.into();
+        self
+    }
+
     #[must_use]
     pub fn backoff(mut self, backoff: Backoff) -> WorkerBuilder {
         self.backoff = backoff;
@@ -204,6 +242,12 @@ impl WorkerBuilder {
         let id = self.spec.id.clone();
         let connection = Connection::new(&self.address, &self.security)
             .map_err(|source| WorkerError::Refused { id: id.clone(), source })?;
+        let key = match self.key {
+            Some(key) => key,
+            None => KeySource::File(default_key_file()?),
+        };
+        // A key that can't be had is told now, and not again and again later.
+        key.load()?;
         let (stop, stopping) = watch::channel(Stop::No);
         let (sender, happenings) = mpsc::unbounded_channel();
         let logs = Arc::new(Outbox::default());
@@ -218,6 +262,8 @@ impl WorkerBuilder {
             models_loaded: Vec::new(),
             machine: Machine::default(),
             connections: 0,
+            key,
+            join_token: self.join_token,
         };
         let task = tokio::spawn(link::run(resident, connection, self.backoff));
         Ok(RunningWorker { id, stop, task })

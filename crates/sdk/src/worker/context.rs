@@ -10,6 +10,7 @@ use tokio::sync::{Notify, mpsc};
 
 use super::executor::Happening;
 use super::logs::{Outbox, Pen, Print};
+use super::outcome::Outcome;
 
 /// An attempt, as its handler sees it. Clones are the same attempt.
 #[derive(Debug, Clone)]
@@ -88,6 +89,19 @@ impl Context {
     /// Everything that the scheduler said.
     pub fn offer(&self) -> &v1::Offer {
         &self.0.offer
+    }
+
+    /// Those who had the job before and gave it away, in order; verified before the handler began.
+    pub fn handoffs(&self) -> &[v1::Handoff] {
+        &self.0.offer.handoffs
+    }
+
+    /// Gives the job to another worker, or to any that has a role (`role:NAME`): return what this
+    /// gives. The handoff is signed with the worker's key; the job keeps its retries. A job that is
+    /// at_most_once can't be handed off.
+    #[must_use = "the attempt is handed off by returning it from the handler"]
+    pub fn hand_off(&self, receiver: impl Into<String>) -> Outcome {
+        Outcome::HandOff { receiver: receiver.into() }
     }
 
     /// How far it is, in thousandths. Of reports in quick succession the latest is sent.

@@ -5,17 +5,21 @@
 
 use std::collections::VecDeque;
 use std::mem;
+use std::sync::Arc;
 
 use bellwether_wire::v1::{self, report::Report as Kind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::task::AbortHandle;
 
 use super::context::Context;
+use super::credentials::Credentials;
 use super::outcome::Outcome;
 
 /// Bytes of results in one message, beyond which the rest waits for the next.
 const MESSAGE_BYTES: usize = 1 << 20;
 const MESSAGE_REPORTS: usize = 10_000;
+/// The code of a refusal of what is said of an attempt that is not held.
+const STALE_TOKEN: &str = "stale_token";
 
 /// Told of attempts whose end is confirmed.
 pub(crate) type Confirmed = Box<dyn Fn(&Context) + Send + Sync>;
@@ -37,6 +41,8 @@ pub(crate) struct Desk {
     progress: FxHashSet<u64>,
     draining: bool,
     tell_confirmed: Option<Confirmed>,
+    /// Who we are to the scheduler; none before the first session.
+    credentials: Option<Arc<Credentials>>,
 }
 
 #[derive(Debug)]
@@ -69,7 +75,28 @@ impl Desk {
             progress: FxHashSet::default(),
             draining: false,
             tell_confirmed,
+            credentials: None,
         }
+    }
+
+    pub(crate) fn introduced(&mut self, credentials: Arc<Credentials>) {
+        self.credentials = Some(credentials);
+    }
+
+    /// The scheduler does not take the handoff: the attempt is still ours, and has failed. False if
+    /// the refusal is of another report.
+    pub(crate) fn handoff_refused(&mut self, refusal: &v1::Refusal) -> bool {
+        let held = self.held.get(&refusal.token);
+        let Some(Held::Finished { context, report: Kind::HandOff(_) }) = held else { return false };
+        // An attempt that is not ours any more was taken away, and needs no end.
+        if refusal.code == STALE_TOKEN {
+            return false;
+        }
+        let context = context.clone();
+        let report = failed(format!("the handoff was refused: {}", refusal.message));
+        self.owe(&context, report.clone());
+        self.held.insert(refusal.token, Held::Finished { context, report });
+        true
     }
 
     pub(crate) fn offered(&mut self, context: Context) {
@@ -307,7 +334,8 @@ impl Desk {
         let reports: Vec<v1::Report> = self.unsent.drain(..count).collect();
         for report in &reports {
             self.numbered += 1;
-            let ends = matches!(report.report, Some(Kind::Complete(_) | Kind::Fail(_)));
+            let ends =
+                matches!(report.report, Some(Kind::Complete(_) | Kind::Fail(_) | Kind::HandOff(_)));
             self.sent.push_back((self.numbered, ends.then_some(report.token)));
         }
         reports
@@ -315,8 +343,27 @@ impl Desk {
 
     fn owe(&mut self, context: &Context, kind: Kind) {
         let v1::Attempt { job, token } = attempt(context);
+        let kind = match kind {
+            Kind::HandOff(wish) => self.signed(context, &wish.receiver),
+            other => other,
+        };
         self.unsent.push_back(v1::Report { job, token, report: Some(kind) });
     }
+}
+
+impl Desk {
+    fn signed(&self, context: &Context, receiver: &str) -> Kind {
+        let credentials = self.credentials.as_ref().ok_or("no session has begun".to_owned());
+        match credentials.and_then(|credentials| credentials.hand_off(context, receiver)) {
+            Ok(signed) => Kind::HandOff(signed),
+            Err(why) => failed(format!("the job can't be handed to {receiver}: {why}")),
+        }
+    }
+}
+
+fn failed(error: String) -> Kind {
+    let cause = v1::FailureCause::Failed.into();
+    Kind::Fail(v1::Fail { cause, error, retry_after: None })
 }
 
 /// A worker that is dropped takes its handlers with it.
@@ -351,6 +398,7 @@ fn size(report: &v1::Report) -> usize {
         Some(Kind::Complete(complete)) => complete.result.len(),
         Some(Kind::Fail(fail)) => fail.error.len(),
         Some(Kind::Progress(progress)) => progress.note.len(),
+        Some(Kind::HandOff(handoff)) => handoff.signature.len(),
         Some(Kind::Acknowledge(_) | Kind::Claim(_)) | None => 0,
     }
 }

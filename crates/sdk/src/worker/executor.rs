@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
 use super::context::Context;
+use super::credentials::Credentials;
 use super::handler::{Handler, ModelLoader, Running};
 use super::logs::Outbox;
 use super::outcome::Outcome;
@@ -54,6 +55,8 @@ pub(crate) struct Executor {
     loader: Option<ModelLoader>,
     happenings: mpsc::UnboundedSender<Happening>,
     logs: Arc<Outbox>,
+    /// Who we are to the scheduler; none before the first session.
+    credentials: Option<Arc<Credentials>>,
 }
 
 impl Executor {
@@ -63,7 +66,11 @@ impl Executor {
         happenings: mpsc::UnboundedSender<Happening>,
         logs: Arc<Outbox>,
     ) -> Executor {
-        Executor { handlers, loader, happenings, logs }
+        Executor { handlers, loader, happenings, logs, credentials: None }
+    }
+
+    pub(crate) fn introduced(&mut self, credentials: Arc<Credentials>) {
+        self.credentials = Some(credentials);
     }
 
     pub(crate) fn context(&self, offer: v1::Offer) -> Context {
@@ -78,6 +85,11 @@ impl Executor {
             let error = format!("this worker has no handler for jobs of type {}", context.kind());
             return Begun::Finished(Outcome::NoHandler { error });
         };
+        if let Some(credentials) = &self.credentials
+            && let Err(why) = credentials.verify_chain(context)
+        {
+            return Begun::Finished(Outcome::retry(format_args!("it was not handed to us: {why}")));
+        }
         if !offer.load_model.is_empty() {
             return self.begin_cold(context, Arc::clone(handler));
         }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
 
+use super::key::KeyError;
 use super::session::{End, Resident, Stop};
 use crate::backoff::Backoff;
 use crate::connection::Connection;
@@ -14,6 +15,22 @@ use crate::error::ClientError;
 /// results are lost, and their jobs run again.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(20);
 
+/// Refusals that connecting again does not change.
+const FINAL_CODES: [&str; 12] = [
+    "malformed",
+    "bad_slots",
+    "too_many_labels",
+    "unimplemented",
+    "replaced",
+    "key_missing",
+    "other_key",
+    "key_not_approved",
+    "key_required",
+    "key_revoked",
+    "ticket_closed",
+    "beyond_key",
+];
+
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
     #[error("worker {id}: {source}")]
@@ -22,6 +39,8 @@ pub enum WorkerError {
     NotDrained { id: String, source: ClientError },
     #[error("worker {id} ended early: {source}")]
     Ended { id: String, source: JoinError },
+    #[error(transparent)]
+    Key(#[from] KeyError),
     #[error("failed to listen for signals: {0}")]
     Signals(#[from] std::io::Error),
 }
@@ -81,6 +100,7 @@ pub(super) async fn run(
         match end {
             End::Left => return Ok(()),
             End::Reconnect => {}
+            End::NoKey(error) => return Err(error.into()),
             End::Broken(source) if is_final(&source) => {
                 return Err(WorkerError::Refused { id: resident.spec.id, source });
             }
@@ -108,10 +128,7 @@ pub(super) async fn run(
 fn is_final(error: &ClientError) -> bool {
     match error {
         ClientError::BadAddress { .. } | ClientError::Denied(_) => true,
-        ClientError::Refused(refusal) => {
-            ["malformed", "bad_slots", "too_many_labels", "unimplemented", "replaced"]
-                .contains(&refusal.code.as_str())
-        }
+        ClientError::Refused(refusal) => FINAL_CODES.contains(&refusal.code.as_str()),
         ClientError::Unreachable { .. } | ClientError::Protocol(_) => false,
     }
 }

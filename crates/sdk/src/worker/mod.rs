@@ -5,13 +5,16 @@
 
 mod builder;
 mod context;
+mod credentials;
 mod desk;
 mod executor;
 mod handler;
+pub mod key;
 mod link;
 mod logs;
 mod machine;
 mod outcome;
+mod rotate;
 mod session;
 
 pub use builder::{Worker, WorkerBuilder};
@@ -19,3 +22,4 @@ pub use context::Context;
 pub use handler::Handler;
 pub use link::{RunningWorker, WorkerError};
 pub use outcome::{IntoOutcome, Outcome};
+pub use rotate::rotate_key;

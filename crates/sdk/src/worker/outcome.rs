@@ -27,6 +27,10 @@ pub enum Outcome {
     NoHandler {
         error: String,
     },
+    /// Another worker, or any with a role (`role:NAME`), is to go on with it: it counts for nothing.
+    HandOff {
+        receiver: String,
+    },
     /// Not yet: it counts for nothing and comes again.
     Snooze {
         after: Duration,
@@ -71,6 +75,10 @@ impl Outcome {
             Outcome::Retry { after, error } => fail(v1::FailureCause::Failed, error, after),
             Outcome::Cancel { error } => fail(v1::FailureCause::Permanent, error, None),
             Outcome::NoHandler { error } => fail(v1::FailureCause::NoHandler, error, None),
+            // Signed when it is sent, because it is signed for a reign of the scheduler.
+            Outcome::HandOff { receiver } => {
+                report::Report::HandOff(v1::HandOff { receiver, ..Default::default() })
+            }
             Outcome::Snooze { after } => {
                 fail(v1::FailureCause::Returned, String::new(), Some(after))
             }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bellwether_wire::signing::Secret;
 use bellwether_wire::v1;
 use bellwether_wire::v1::worker_link_client::WorkerLinkClient;
 use tokio::sync::{mpsc, watch};
@@ -10,8 +11,10 @@ use tokio::time::{Interval, MissedTickBehavior};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Status, Streaming};
 
+use super::credentials::{Credentials, introduce};
 use super::desk::Desk;
 use super::executor::{Begun, Executor, Happening};
+use super::key::{KeyError, KeySource};
 use super::logs::Outbox;
 use super::machine::Machine;
 use crate::connection::{Link, MESSAGE_BYTES_MAX};
@@ -46,6 +49,7 @@ pub(crate) enum End {
     /// The scheduler asked us to come back.
     Reconnect,
     Broken(ClientError),
+    NoKey(KeyError),
 }
 
 /// What outlives a connection.
@@ -61,9 +65,12 @@ pub(crate) struct Resident {
     pub(crate) machine: Machine,
     /// Counted, because a scheduler that was away may find several of them at once.
     pub(crate) connections: u64,
+    pub(crate) key: KeySource,
+    pub(crate) join_token: String,
 }
 
 /// What a session waits for.
+#[expect(clippy::large_enum_variant, reason = "it is made for a message and taken apart at once")]
 enum Next {
     /// A message can be sent, and there is something to say.
     Room,
@@ -92,13 +99,30 @@ impl Resident {
     /// Registers, works, and returns when the connection has ended. `registered` is called once the
     /// scheduler knows us.
     pub(crate) async fn attend(&mut self, link: Link, registered: impl FnOnce()) -> End {
-        match Session::open(self, link).await {
+        let secret = match self.key.load() {
+            Ok(secret) => secret,
+            Err(error) => return End::NoKey(error),
+        };
+        match Session::open(self, link, secret).await {
             Ok(session) => {
                 registered();
                 session.work().await
             }
             Err(error) => End::Broken(error),
         }
+    }
+
+    /// From now on this is the scheduler that we sign for.
+    fn introduced(&mut self, challenge: v1::Challenge, secret: Option<Secret>) {
+        let credentials = Arc::new(Credentials {
+            worker: self.spec.id.clone(),
+            roles: self.spec.roles.clone(),
+            scheduler: challenge.scheduler,
+            epoch: challenge.epoch,
+            secret,
+        });
+        self.desk.introduced(Arc::clone(&credentials));
+        self.executor.introduced(credentials);
     }
 
     /// Takes what handlers had to say while nobody was connected.
@@ -151,16 +175,13 @@ impl Resident {
 }
 
 impl<'a> Session<'a> {
-    async fn open(resident: &'a mut Resident, link: Link) -> Result<Session<'a>, ClientError> {
+    async fn open(
+        resident: &'a mut Resident,
+        link: Link,
+        secret: Option<Secret>,
+    ) -> Result<Session<'a>, ClientError> {
         resident.catch_up();
         let (outgoing, messages) = mpsc::channel(MESSAGES_AHEAD);
-        let spec = Some(resident.spec.clone());
-        resident.connections += 1;
-        let (held, connection) = (resident.desk.held(), resident.connections);
-        let register = v1::Register { spec, held, connection };
-        let hello = v1::WorkerMessage { register: Some(register), ..Default::default() };
-        outgoing.try_send(hello).expect("an empty channel has room");
-
         let mut link = WorkerLinkClient::new(link)
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
             .max_encoding_message_size(MESSAGE_BYTES_MAX);
@@ -168,15 +189,33 @@ impl<'a> Session<'a> {
         let failed = |status| ClientError::from_status(&address, &status);
         let mut incoming =
             link.session(ReceiverStream::new(messages)).await.map_err(failed)?.into_inner();
+        let challenge = incoming.message().await.map_err(failed)?;
+        let Some(challenge) = challenge.and_then(|message| message.challenge) else {
+            let text = "a session does not begin with a challenge".to_owned();
+            return Err(ClientError::Protocol(text));
+        };
+        let mut spec = resident.spec.clone();
+        let proof = introduce(&mut spec, &challenge, secret.as_ref()).into();
+        resident.connections += 1;
+        let register = v1::Register {
+            spec: Some(spec),
+            held: resident.desk.held(),
+            connection: resident.connections,
+            proof,
+            join_token: resident.join_token.clone(),
+        };
+        let hello = v1::WorkerMessage { register: Some(register), ..Default::default() };
+        outgoing.try_send(hello).expect("an empty channel has room");
         let first = incoming.message().await.map_err(failed)?;
         let welcome = first.as_ref().and_then(|message| message.registered.clone());
         let (Some(first), Some(welcome)) = (first, welcome) else {
-            let text = "the first message does not say that we are registered".to_owned();
+            let text = "the answer does not say that we are registered".to_owned();
             return Err(ClientError::Protocol(text));
         };
         for attempt in &welcome.unknown {
             resident.revoke(attempt.token);
         }
+        resident.introduced(challenge, secret);
         resident.desk.reconnected();
         resident.logs.reconnected(welcome.log_bytes_max);
         let drain_due = *resident.stop.borrow() >= Stop::Drain;
@@ -288,7 +327,7 @@ impl<'a> Session<'a> {
     fn hear(&mut self, message: v1::SchedulerMessage) {
         let resident = &mut *self.resident;
         for refusal in &message.refusals {
-            if refusal.token != 0 {
+            if refusal.token != 0 && !resident.desk.handoff_refused(refusal) {
                 resident.revoke(refusal.token);
             }
         }

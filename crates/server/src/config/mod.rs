@@ -11,8 +11,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bellwether_core::model::Config;
 use bellwether_core::model::config::ConfigError;
+use bellwether_core::model::{Config, KeyPolicy};
 
 pub use secret::Secret;
 pub use webhook::Webhook;
@@ -32,6 +32,8 @@ pub struct ServerConfig {
     pub tokens: Option<PathBuf>,
     /// Folders of the user in which clients look for the token that the scheduler makes.
     pub token_folders: Vec<PathBuf>,
+    /// How workers that nobody has heard of come in; none: by where the scheduler listens.
+    pub worker_keys: Option<KeyPolicy>,
     pub limits: Limits,
     /// Events after which the state is saved anew.
     pub snapshot_every: u64,
@@ -178,6 +180,7 @@ impl Default for ServerConfig {
             auth: Auth::On,
             tokens: None,
             token_folders: Vec::new(),
+            worker_keys: None,
             limits: Limits::default(),
             snapshot_every: 500_000,
             history: History { jobs_max: 1_000_000, keep_for: Duration::from_secs(30 * 86_400) },
@@ -263,6 +266,13 @@ fn suggestion(nearest: &Option<&'static str>) -> String {
 }
 
 impl ServerConfig {
+    /// Where only this machine can come in, whoever comes first under an id is who it says.
+    pub fn key_policy(&self) -> KeyPolicy {
+        let local = self.grpc.ip().is_loopback();
+        let usual = if local { KeyPolicy::FirstUse } else { KeyPolicy::Approved };
+        self.worker_keys.unwrap_or(usual)
+    }
+
     /// Later sources win: the file, then variables as `BELLWETHER_MAX_RETRY` for `max_retry`, then
     /// `overrides`, which are pairs of a key and its value.
     pub fn load(

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bellwether_core::model::config::PredictorKind;
-use bellwether_core::model::{Micros, Name, Priority, Strategy};
+use bellwether_core::model::{KeyPolicy, Micros, Name, Priority, Strategy};
 use bellwether_wire::json::nearest;
 
 use super::queue::{self, Environment, QueueDraft};
@@ -176,6 +176,7 @@ settings! {
     "tls.key": |d, v| { d.key = Some(PathBuf::from(v)); Ok(()) };
     "auth": |d, v| { d.config.auth = auth(v)?; Ok(()) };
     "tokens": |d, v| { d.config.tokens = Some(PathBuf::from(v)); Ok(()) };
+    "worker_keys": |d, v| { d.config.worker_keys = Some(key_policy(v)?); Ok(()) };
     "message_bytes_max": |d, v| { d.config.limits.message_bytes_max = size(v)?; Ok(()) };
     "connections_max": |d, v| { d.config.limits.connections_max = number(v)?; Ok(()) };
     "streams_max": |d, v| { d.config.limits.streams_max = number(v)?; Ok(()) };
@@ -285,6 +286,10 @@ fn hosts(text: &str) -> Parsed<Vec<String>> {
         return Ok(Vec::new());
     }
     text.split(',').map(|host| named(host.trim())).collect()
+}
+
+fn key_policy(text: &str) -> Parsed<KeyPolicy> {
+    KeyPolicy::parse(text).ok_or("first_use or approved")
 }
 
 fn log_format(text: &str) -> Parsed<LogFormat> {

@@ -8,6 +8,7 @@ pub(crate) mod http;
 pub(crate) mod listener;
 mod places;
 pub mod queues;
+pub(crate) mod registrar;
 pub(crate) mod rest;
 pub mod security;
 pub(crate) mod session;

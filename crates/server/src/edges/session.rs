@@ -3,8 +3,8 @@
 //! The edge hands in what the worker says, as the messages of the schema, and takes from the channel
 //! that [`WorkerSession::open`] gives what the worker is to be told.
 
-use bellwether_core::model::{TraceParent, WorkerId};
-use bellwether_core::{Command, Offer};
+use bellwether_core::model::{HeldAttempt, JobNo, Token, TraceParent, WorkerId};
+use bellwether_core::{Command, Offer, Report};
 use bellwether_wire::rejection::MALFORMED;
 use bellwether_wire::worker::{
     attempt_to_wire, heartbeat_from_wire, model_loaded_from_wire, offer_to_wire, refusal_to_wire,
@@ -13,6 +13,8 @@ use bellwether_wire::worker::{
 use bellwether_wire::{Malformed, v1};
 use tokio::sync::{mpsc, watch};
 
+use crate::edges::desk::Desk;
+use crate::edges::registrar::{Nonce, Registrar};
 use crate::event_loop::{
     End, Handle, NumberedReport, Outgoing, Refusal, Registration, ReportNumber,
     SESSION_MESSAGES_MAX, SessionInput, SessionKey,
@@ -34,6 +36,9 @@ pub(crate) struct WorkerSession {
     receipt: Receipt,
     /// Chunks of output so far.
     chunks: u64,
+    registrar: Registrar,
+    /// What the worker is to sign.
+    nonce: Nonce,
     key: SessionKey,
     /// Until the worker registers; from then on the loop alone decides when the session ends.
     outgoing: Option<mpsc::Sender<Result<Outgoing, End>>>,
@@ -43,7 +48,8 @@ pub(crate) struct WorkerSession {
 }
 
 impl WorkerSession {
-    pub(crate) fn open(handle: &Handle, logs: &Logs) -> (WorkerSession, Told, LogsDone) {
+    pub(crate) fn open(desk: &Desk) -> (WorkerSession, Told, LogsDone) {
+        let Desk { handle, registrar, logs, .. } = desk;
         let (outgoing, told) = mpsc::channel(SESSION_MESSAGES_MAX);
         let (receipt, logs_done) = Receipt::new();
         let session = WorkerSession {
@@ -51,6 +57,8 @@ impl WorkerSession {
             logs: logs.clone(),
             receipt,
             chunks: 0,
+            nonce: registrar.challenge(),
+            registrar: registrar.clone(),
             key: handle.new_session(),
             weak: outgoing.downgrade(),
             outgoing: Some(outgoing),
@@ -58,6 +66,12 @@ impl WorkerSession {
             reports: ReportNumber(0),
         };
         (session, told, logs_done)
+    }
+
+    /// What the session begins with.
+    pub(crate) fn challenge(&self) -> v1::SchedulerMessage {
+        let challenge = Some(self.registrar.challenge_to_wire(self.nonce));
+        v1::SchedulerMessage { challenge, ..Default::default() }
     }
 
     /// Reads a message and numbers its reports. What was read must be sent, in order.
@@ -76,7 +90,7 @@ impl WorkerSession {
         for wire in message.reports {
             self.reports.0 += 1;
             let number = self.reports;
-            match report_from_wire(wire) {
+            match self.report(&worker, wire) {
                 Ok((attempt, report)) => reports.push(NumberedReport { number, attempt, report }),
                 Err(why) => malformed.push((number, why)),
             }
@@ -121,12 +135,28 @@ impl WorkerSession {
     fn registration(&mut self, wire: v1::Register) -> Result<Registration, End> {
         let within = |why: Malformed| End::Malformed(why.within("register"));
         let connection = wire.connection;
-        let (spec, held) = register_from_wire(wire).map_err(within)?;
+        let (proof, join_token) = (wire.proof.clone(), wire.join_token.clone());
+        let (mut spec, held) = register_from_wire(wire).map_err(within)?;
+        let admission = self.registrar.admission(self.nonce, &mut spec, &proof, &join_token);
+        let admission = admission.map_err(within)?;
         self.worker = Some(spec.id.clone());
         let outgoing = self.outgoing.take().or_else(|| self.weak.upgrade());
         let outgoing = outgoing.ok_or(End::Replaced)?;
         let by = self.handle.actor().cloned();
-        Ok(Registration { spec, held, connection, link: outgoing, by })
+        Ok(Registration { spec, held, connection, admission, link: outgoing, by })
+    }
+
+    fn report(
+        &self,
+        worker: &WorkerId,
+        wire: v1::Report,
+    ) -> Result<(HeldAttempt, Report), Malformed> {
+        let Some(v1::report::Report::HandOff(handoff)) = &wire.report else {
+            return report_from_wire(wire);
+        };
+        let attempt = HeldAttempt { job: JobNo(wire.job), token: Token(wire.token) };
+        let report = self.registrar.hand_off(worker, attempt, handoff);
+        Ok((attempt, report.map_err(|why| why.within("hand_off"))?))
     }
 }
 
@@ -159,6 +189,7 @@ pub(crate) fn to_wire(
         drain: outgoing.drain,
         reconnect: outgoing.reconnect,
         logs_done: 0,
+        challenge: None,
     }
 }
 

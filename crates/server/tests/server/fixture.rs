@@ -202,7 +202,7 @@ impl FakeWorker {
         held: Vec<v1::Attempt>,
     ) -> Result<FakeWorker> {
         let (outgoing, messages) = mpsc::channel(64);
-        let register = Some(v1::Register { spec: Some(spec), held, connection: 0 });
+        let register = Some(v1::Register { spec: Some(spec), held, ..Default::default() });
         outgoing.send(v1::WorkerMessage { register, ..Default::default() }).await?;
         let mut request = tonic::Request::new(ReceiverStream::new(messages));
         if let Some(token) = token {
@@ -211,6 +211,8 @@ impl FakeWorker {
         }
         let session = WorkerLinkClient::new(channel).session(request).await;
         let mut incoming = session?.into_inner();
+        // A worker without a key has nothing to sign.
+        incoming.message().await?.context("no challenge")?;
         let mut first = incoming.message().await?.context("the stream ended at once")?;
         let registered = first.registered.take().context("not registered")?;
         Ok(FakeWorker { registered, outgoing: Some(outgoing), incoming, heard: first })

@@ -82,6 +82,9 @@ impl Defect {
                 Core::ForgetReturningWorker => &["held_goes_on"],
                 Core::LeaveWorkersIdle => &["idle_is_used"],
                 Core::BackdatesFailures => &["tokens_increase"],
+                Core::IgnoresHandoffExpiry | Core::HandsOffAnyJob | Core::IgnoresReceiver => {
+                    &["forged_or_replayed_changes_nothing"]
+                }
             },
         }
     }

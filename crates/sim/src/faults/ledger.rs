@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bellwether_core::model::{
-    Config, FailureCause, JobNo, JobSpec, Name, Seq, Timestamp, Token, WorkerNo, WorkerSpec,
+    Config, FailureCause, Handoff, JobNo, JobSpec, Name, Seq, Timestamp, Token, WorkerKey,
+    WorkerNo, WorkerSpec,
 };
 use bellwether_core::{Entry, Event};
 
@@ -51,6 +52,8 @@ pub(crate) struct JobRecord {
     pub returned: u32,
     /// The worker that a person chose for it.
     pub pinned: Option<Name>,
+    /// Those who gave it away, in order.
+    pub given: Vec<Handoff>,
 }
 
 /// A worker as the journal tells it.
@@ -79,6 +82,8 @@ pub(crate) struct Ledger {
     numbers: BTreeMap<Name, JobNo>,
     workers: BTreeMap<WorkerNo, WorkerRecord>,
     paused: Vec<Name>,
+    /// Which key speaks for which worker.
+    keys: BTreeMap<Name, WorkerKey>,
 }
 
 impl Ledger {
@@ -94,6 +99,7 @@ impl Ledger {
             numbers: BTreeMap::new(),
             workers: BTreeMap::new(),
             paused: Vec::new(),
+            keys: BTreeMap::new(),
         }
     }
 
@@ -118,6 +124,10 @@ impl Ledger {
         self.workers.get(&worker)
     }
 
+    pub(crate) fn key_of(&self, worker: &Name) -> Option<WorkerKey> {
+        self.keys.get(worker).copied()
+    }
+
     pub(crate) fn paused(&self) -> &[Name] {
         &self.paused
     }
@@ -138,6 +148,18 @@ impl Ledger {
                 self.attempt_failed(*job, *token, *cause);
             }
             Event::Revoked { job, token, .. } => self.close(*job, *token),
+            Event::HandedOff { job, token, handoff } => {
+                self.close(*job, *token);
+                if let Some(job) = self.job_mut(*job) {
+                    job.given.push(Handoff::clone(handoff));
+                }
+            }
+            Event::WorkerKeyBound { worker, key, .. } | Event::WorkerKeyRotated { worker, key } => {
+                self.keys.insert(worker.clone(), *key);
+            }
+            Event::WorkerKeyRevoked { worker } => {
+                self.keys.remove(worker);
+            }
             Event::Completed { job, token, result_hash, .. } => {
                 self.ended(*job, Ending::Completed { token: *token, result_hash: *result_hash });
             }
@@ -173,6 +195,7 @@ impl Ledger {
             | Event::Due { .. }
             | Event::WorkerReported { .. }
             | Event::ModelLoaded { .. }
+            | Event::WorkerInvited { .. }
             | Event::PredictorFailed { .. }
             | Event::BreakerOpened { .. }
             | Event::BreakerClosed
@@ -208,6 +231,7 @@ impl Ledger {
             reopened: 0,
             returned: 0,
             pinned: None,
+            given: Vec::new(),
         });
         self.numbers.insert(spec.id.clone(), JobNo(self.jobs.len() as u64));
         self.live += 1;
@@ -283,6 +307,7 @@ impl Ledger {
         record.failures = 0;
         record.crashes = 0;
         record.reopened += 1;
+        record.given.clear();
         self.live += u64::from(was_ended);
     }
 

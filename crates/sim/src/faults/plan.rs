@@ -1,7 +1,8 @@
 //! What a seed sets up before anything happens: the fleet and the configuration.
 
 use bellwether_core::model::config::{PredictorKind, Weights};
-use bellwether_core::model::{Config, Micros, Name, Resources, Strategy, WorkerSpec};
+use bellwether_core::model::{Config, Micros, Name, Resources, Strategy, WorkerKey, WorkerSpec};
+use sha2::Digest as _;
 
 use super::random::Random;
 use super::worker::SimWorker;
@@ -63,6 +64,11 @@ pub(crate) fn fleet(random: &mut Random) -> Vec<SimWorker> {
     (0..workers).map(|index| worker(index, random)).collect()
 }
 
+/// As workers compute it.
+pub(crate) fn payload_hash(payload: &[u8]) -> [u8; 32] {
+    sha2::Sha256::digest(payload).into()
+}
+
 /// The id of a worker, in the scheduler's words.
 pub(crate) fn worker_id(index: usize) -> Name {
     Name::fixed(&format!("w{index}"))
@@ -73,6 +79,8 @@ fn worker(index: usize, random: &mut Random) -> SimWorker {
     let mut spec = WorkerSpec::new(worker_id(index), random.between(1, 4) as u32);
     let class = random.index(CLASSES.len());
     spec.endpoint = format!("sim:{index}");
+    let mark = u8::try_from(index + 1).unwrap_or(u8::MAX);
+    spec.public_key = Some(WorkerKey([mark; 32]));
     spec.zone = random.chance(700).then(|| random.pick_name(&ZONES));
     spec.class = Name::fixed(CLASSES[class]);
     // Every worker handles the first type, so that it can be named as a receiver.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use bellwether_core::model::Handoff;
+
 use super::agenda::Agenda;
 use super::court::{Court, Observation};
 use super::due::Due;
@@ -26,6 +28,8 @@ pub(crate) struct Stage {
     pub court: Court,
     /// Workers that no message reaches or leaves.
     pub cut: Vec<bool>,
+    /// Handoffs that somebody listened to.
+    pub overheard: Vec<Handoff>,
     agenda: Agenda<Due>,
     faults: BTreeMap<&'static str, u64>,
     log: Option<Vec<String>>,
@@ -53,6 +57,7 @@ impl Stage {
             weather,
             court,
             cut: vec![false; workers],
+            overheard: Vec::new(),
             agenda: Agenda::default(),
             faults: BTreeMap::new(),
             log: None,

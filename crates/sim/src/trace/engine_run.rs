@@ -109,7 +109,10 @@ impl<'a> EngineRun<'a> {
         };
         for (machine, spec) in fleet.worker_specs().into_iter().enumerate() {
             let id = spec.id.clone();
-            let answer = run.command(Command::Register { spec, held: Vec::new() }, &id)?;
+            let answer = run.command(
+                Command::Register { spec, held: Vec::new(), admission: Default::default() },
+                &id,
+            )?;
             let Answer::Registered { worker, .. } = answer else {
                 unreachable!("a registration is answered with the worker's number")
             };
@@ -255,7 +258,10 @@ impl<'a> EngineRun<'a> {
                         self.start_queued(progress, machine);
                     }
                 }
-                Effect::Grant { .. } | Effect::Ended { .. } | Effect::Drain { .. } => {}
+                Effect::Grant { .. }
+                | Effect::Ended { .. }
+                | Effect::Drain { .. }
+                | Effect::Dismiss { .. } => {}
             }
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Events as people read them.
 
 use bellwether_core::Event;
-use bellwether_core::model::WallAhead;
+use bellwether_core::model::{Name, WallAhead};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::{Value, json};
@@ -79,6 +79,15 @@ fn rarer(event: &Event) -> Value {
         Event::Revoked { job, token, reason } => {
             json!({ "job": job.0, "token": token.0, "reason": reason.as_str() })
         }
+        Event::HandedOff { job, token, handoff } => json!({
+            "job": job.0,
+            "token": token.0,
+            "from": handoff.from.as_str(),
+            "receiver": handoff.receiver.to_string(),
+            "payload_hash": hex(&handoff.payload_hash),
+            "key": handoff.key.to_string(),
+            "expires": Moment(handoff.expires),
+        }),
         Event::Retried { job, not_before, avoid } => json!({
             "job": job.0,
             "not_before": Moment(*not_before),
@@ -111,6 +120,23 @@ fn rarer(event: &Event) -> Value {
         Event::ModelLoaded { worker, model, took } => {
             json!({ "worker": worker.0, "model": model.as_str(), "took": span(*took) })
         }
+        Event::WorkerInvited { worker, terms, expires, .. } => json!({
+            "worker": worker.as_str(),
+            "roles": listed(&terms.roles),
+            "types": listed(&terms.types),
+            "expires": Moment(*expires),
+        }),
+        Event::WorkerKeyBound { worker, key, standing, terms, .. } => json!({
+            "worker": worker.as_str(),
+            "key": key.to_string(),
+            "standing": standing.as_str(),
+            "roles": listed(&terms.roles),
+            "types": listed(&terms.types),
+        }),
+        Event::WorkerKeyRotated { worker, key } => {
+            json!({ "worker": worker.as_str(), "key": key.to_string() })
+        }
+        Event::WorkerKeyRevoked { worker } => json!({ "worker": worker.as_str() }),
         Event::Paused { kind } | Event::Unpaused { kind } => json!({ "type": kind.as_str() }),
         Event::Configured { version, config } => {
             json!({ "version": version, "config": LiveConfig::from(&**config) })
@@ -135,4 +161,8 @@ fn rarer(event: &Event) -> Value {
             "wall_clock_ahead": offset(*to),
         }),
     }
+}
+
+fn listed(names: &[Name]) -> Vec<&str> {
+    names.iter().map(Name::as_str).collect()
 }

@@ -15,6 +15,7 @@ pub mod event;
 pub mod explanation;
 mod field;
 pub mod form;
+pub mod handoff;
 pub mod job;
 pub mod job_view;
 mod legible;

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::field::{Fields, choice, seconds, take, text, texts, wrong};
+use super::handoff::bytes_from_hex;
 use crate::malformed::{Malformed, name};
 use crate::v1::Attempt;
 use crate::{Mirror, v1};
@@ -131,15 +132,14 @@ fn register(fields: &mut Fields<'_>, message: &mut v1::WorkerMessage) -> Result<
         held: held.map(|held| v1::Attempt { job: held.job, token: held.token }).collect(),
         // A queue keeps the order.
         connection: 0,
+        ..Default::default()
     });
     Ok(())
 }
 
 fn public_key(fields: &mut Fields<'_>) -> Result<Bytes, Malformed> {
     let hex = text(fields, "public_key")?;
-    let digit = |at: usize| hex.get(at..at + 2).and_then(|two| u8::from_str_radix(two, 16).ok());
-    let bytes: Option<Vec<u8>> = (0..hex.len()).step_by(2).map(digit).collect();
-    bytes.map(Bytes::from).ok_or_else(|| {
+    bytes_from_hex(&hex).map(Bytes::from).ok_or_else(|| {
         Malformed::not_allowed("public_key", hex, "it must be 64 hexadecimal digits")
     })
 }

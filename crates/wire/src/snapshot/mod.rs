@@ -20,6 +20,10 @@ use bellwether_core::{Engine, State};
 pub use self::statistics::{cell_to_wire, machine_to_wire, type_to_wire};
 pub use self::worker::worker_to_wire;
 use crate::config::{config_from_wire, config_to_wire};
+use crate::handoff::handoff_from_wire;
+pub use crate::handoff::handoffs_to_wire;
+use crate::key::{invitation_from_wire, key_facts_from_wire};
+pub use crate::key::{invitation_to_wire, key_facts_to_wire};
 use crate::malformed::{Malformed, name, optional_name};
 use crate::v1;
 
@@ -171,6 +175,21 @@ impl Restoring {
         }
         for wire in piece.last_runs {
             state.last_runs.insert((wire.r#type, wire.sender), WorkerNo(wire.worker));
+        }
+        for wire in piece.worker_keys {
+            let (worker, bound) =
+                key_facts_from_wire(wire).map_err(|error| error.within("worker_keys"))?;
+            state.worker_keys.insert(worker, bound);
+        }
+        for wire in piece.invitations {
+            let (ticket, open) =
+                invitation_from_wire(wire).map_err(|error| error.within("invitations"))?;
+            state.invitations.insert(ticket, open);
+        }
+        for wire in piece.handoffs {
+            let chain = wire.handoffs.iter().map(handoff_from_wire).collect::<Result<_, _>>();
+            let chain = chain.map_err(|error| error.within("handoffs"))?;
+            state.handoffs.insert(JobNo(wire.job), chain);
         }
         for wire in piece.acknowledgements {
             let v1::AcknowledgementFacts { r#type, samples, mean, deviation } = wire;

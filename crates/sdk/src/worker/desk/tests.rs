@@ -34,6 +34,7 @@ fn sent(desk: &mut Desk) -> String {
             let word = match report.report.as_ref().unwrap() {
                 Kind::Acknowledge(_) => "ack",
                 Kind::Claim(_) => "claim",
+                Kind::HandOff(_) => "hand_off",
                 Kind::Progress(_) => "progress",
                 Kind::Complete(_) => "complete",
                 Kind::Fail(fail) if fail.cause() == v1::FailureCause::Returned => "return",

@@ -9,6 +9,7 @@ mod config;
 mod events;
 mod job_view;
 mod jobs;
+mod keys;
 mod logs;
 mod runs;
 mod shown;
@@ -33,6 +34,7 @@ use bellwether_core::model::Actor;
 
 use crate::disk_budget::DiskBudget;
 use crate::edges::explain::Refusals;
+use crate::edges::registrar::Registrar;
 use crate::event_loop::Handle;
 use crate::projections::history::History;
 use crate::projections::keys::Keys;
@@ -43,6 +45,7 @@ use crate::projections::registry::Registry;
 pub(crate) struct Desk {
     pub(crate) handle: Handle,
     pub(crate) ids: JobIds,
+    pub(crate) registrar: Registrar,
     pub(crate) registry: Registry,
     pub(crate) history: History,
     pub(crate) logs: Logs,

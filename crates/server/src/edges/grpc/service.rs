@@ -6,6 +6,7 @@ use std::pin::Pin;
 use bellwether_core::model::{Actor, Name, Seq};
 use bellwether_core::{Command, Rejection};
 use bellwether_wire::config::{config_from_wire, config_to_wire};
+use bellwether_wire::key::{key_from_wire, terms_from_wire};
 use bellwether_wire::v1::scheduler_server::Scheduler;
 use bellwether_wire::{Malformed, v1};
 use tokio::sync::mpsc;
@@ -18,6 +19,7 @@ use super::{submit, wait};
 use crate::edges::desk::{
     Configured, Desk, EventsWanted, LogsWanted, Refused, Unanswered, worker_views,
 };
+use crate::edges::registrar::invitation;
 use crate::event_loop::SavedSnapshot;
 use crate::projections::history::Seen;
 use crate::sinks::trace::context;
@@ -183,6 +185,43 @@ impl Scheduler for SchedulerService {
     ) -> Result<Response<v1::Done>, Status> {
         let desk = self.desk_of(&request);
         each(desk, vec![request.into_inner().worker], |worker| Command::Undrain { worker }).await
+    }
+
+    async fn invite_worker(
+        &self,
+        request: Request<v1::InviteWorkerRequest>,
+    ) -> Result<Response<v1::InviteWorkerResponse>, Status> {
+        let v1::InviteWorkerRequest { worker, terms, lasts } = request.into_inner();
+        let terms = terms_from_wire(terms).map_err(|why| status(&why))?;
+        let (join_token, wish) = invitation(name("worker", &worker)?, terms, lasts);
+        let position = self.desk.command(wish).await.map_err(status)?.0;
+        Ok(Response::new(v1::InviteWorkerResponse { join_token, position }))
+    }
+
+    async fn approve_key(
+        &self,
+        request: Request<v1::ApproveKeyRequest>,
+    ) -> Result<Response<v1::Done>, Status> {
+        let v1::ApproveKeyRequest { worker, key, terms } = request.into_inner();
+        let key = key_from_wire("key", &key).map_err(|why| status(&why))?;
+        let terms = terms_from_wire(terms).map_err(|why| status(&why))?;
+        let approve = |worker| Command::ApproveKey { worker, key, terms: terms.clone() };
+        self.each(vec![worker], approve).await
+    }
+
+    async fn revoke_key(
+        &self,
+        request: Request<v1::WorkerRequest>,
+    ) -> Result<Response<v1::Done>, Status> {
+        self.each(vec![request.into_inner().worker], |worker| Command::RevokeKey { worker }).await
+    }
+
+    async fn list_keys(
+        &self,
+        _request: Request<v1::ListKeysRequest>,
+    ) -> Result<Response<v1::ListKeysResponse>, Status> {
+        let keys = self.desk.keys().await.map_err(status)?;
+        Ok(Response::new(v1::ListKeysResponse { keys }))
     }
 
     async fn pause(&self, request: Request<v1::TypeRequest>) -> Result<Response<v1::Done>, Status> {

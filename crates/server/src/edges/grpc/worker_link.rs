@@ -11,11 +11,11 @@ use tokio::sync::oneshot;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::status::session_ended;
+use super::status::{session_ended, status};
 use crate::edges::contain;
+use crate::edges::desk::Desk;
 use crate::edges::session::{LogsDone, Told, WorkerSession, to_wire};
-use crate::event_loop::{End, Handle};
-use crate::projections::logs::Logs;
+use crate::event_loop::End;
 use crate::sinks::trace::context::Tracing;
 
 /// How long a new session may take to register.
@@ -23,15 +23,14 @@ const REGISTER_WITHIN: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone)]
 pub(crate) struct WorkerLinkService {
-    handle: Handle,
-    logs: Logs,
+    desk: Desk,
     /// If traces are recorded.
     tracing: Option<Tracing>,
 }
 
 impl WorkerLinkService {
-    pub(crate) fn new(handle: Handle, logs: Logs, tracing: Option<Tracing>) -> WorkerLinkService {
-        WorkerLinkService { handle, logs, tracing }
+    pub(crate) fn new(desk: Desk, tracing: Option<Tracing>) -> WorkerLinkService {
+        WorkerLinkService { desk, tracing }
     }
 }
 
@@ -44,22 +43,50 @@ impl WorkerLink for WorkerLinkService {
         &self,
         request: Request<Streaming<v1::WorkerMessage>>,
     ) -> Result<Response<Self::SessionStream>, Status> {
-        let handle = self.handle.acting(request.extensions().get::<Actor>().cloned());
-        let (session, told, logs_done) = WorkerSession::open(&handle, &self.logs);
+        let desk = self.desk.acting(request.extensions().get::<Actor>().cloned());
+        let (session, told, logs_done) = WorkerSession::open(&desk);
+        let challenge = Some(session.challenge());
         let (alive, other_half) = oneshot::channel();
         contain::spawn("Session", listen(session, request.into_inner(), other_half));
-        let log_bytes_max = self.logs.attempt_bytes_max();
-        let mouth = Mouth { told, logs_done, tracing: self.tracing, log_bytes_max, _alive: alive };
+        let log_bytes_max = self.desk.logs.attempt_bytes_max();
+        let mouth = Mouth {
+            challenge,
+            told,
+            logs_done,
+            tracing: self.tracing,
+            log_bytes_max,
+            _alive: alive,
+        };
         let messages = stream::unfold(mouth, |mut mouth| async {
             let next = mouth.next().await?;
             Some((next, mouth))
         });
         Ok(Response::new(Box::pin(messages)))
     }
+
+    async fn introduce(
+        &self,
+        _request: Request<v1::IntroduceRequest>,
+    ) -> Result<Response<v1::Introduction>, Status> {
+        Ok(Response::new(self.desk.registrar.introduction()))
+    }
+
+    async fn rotate_key(
+        &self,
+        request: Request<v1::RotateKeyRequest>,
+    ) -> Result<Response<v1::RotateKeyResponse>, Status> {
+        let rotation = self.desk.registrar.rotation(request.get_ref());
+        let rotation = rotation.map_err(|why| status(&why))?;
+        let desk = self.desk.acting(request.extensions().get::<Actor>().cloned());
+        let position = desk.command(rotation).await.map_err(status)?.0;
+        Ok(Response::new(v1::RotateKeyResponse { position }))
+    }
 }
 
 /// The half of a session that speaks.
 struct Mouth {
+    /// What it begins with.
+    challenge: Option<v1::SchedulerMessage>,
     told: Told,
     logs_done: LogsDone,
     tracing: Option<Tracing>,
@@ -70,6 +97,9 @@ struct Mouth {
 
 impl Mouth {
     async fn next(&mut self) -> Option<Result<v1::SchedulerMessage, Status>> {
+        if let Some(challenge) = self.challenge.take() {
+            return Some(Ok(challenge));
+        }
         tokio::select! {
             biased;
             told = self.told.recv() => {

@@ -116,8 +116,7 @@ impl Links {
 
     fn open(&mut self, worker: &str, instance: u64) {
         // What a queue has delivered needs no receipt of its own.
-        let (session, told, _) =
-            WorkerSession::open(&self.queue.desk.handle, &self.queue.desk.logs);
+        let (session, told, _) = WorkerSession::open(&self.queue.desk);
         let (awaiting, questions) = mpsc::unbounded_channel();
         let speaker = Speaker {
             worker: worker.to_owned(),

@@ -14,6 +14,7 @@ mod explain;
 mod guard;
 mod intake;
 mod jobs;
+mod keys;
 mod link;
 mod logs;
 mod operations;
@@ -98,6 +99,12 @@ fn operations() -> OpenApiRouter<Rest> {
         .routes(routes!(workers::get))
         .routes(routes!(workers::drain))
         .routes(routes!(workers::undrain))
+        .routes(routes!(keys::approve))
+        .routes(routes!(keys::invite))
+        .routes(routes!(keys::revoke))
+        .routes(routes!(keys::list))
+        .routes(routes!(keys::identity))
+        .routes(routes!(keys::hand_off))
         .routes(routes!(types::pause))
         .routes(routes!(types::resume))
         .routes(routes!(explain::decisions))

@@ -52,7 +52,11 @@ impl History {
         };
         for worker in ["w1", "w2"] {
             let spec = WorkerSpec::new(Name::fixed(worker), 2);
-            history.send(Command::Register { spec, held: Vec::new() });
+            history.send(Command::Register {
+                spec,
+                held: Vec::new(),
+                admission: Default::default(),
+            });
         }
         for _ in 0..STEPS {
             history.step();

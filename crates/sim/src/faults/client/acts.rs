@@ -3,7 +3,7 @@
 use bellwether_core::Command;
 use bellwether_core::model::config::PredictorKind;
 use bellwether_core::model::{
-    JobId, JobSpec, Micros, Name, Strategy, Submission, Target, WorkerSpec,
+    JobId, JobSpec, KeyTerms, Micros, Name, Strategy, Submission, Target, WorkerSpec,
 };
 
 use super::{Clients, settle};
@@ -40,7 +40,16 @@ impl Clients {
                 let worker = self.some_worker(stage);
                 self.ask(stage, Command::Drain { worker }, false);
             }
-            85..=87 => {
+            85 => {
+                stage.count("key_revoked");
+                let worker = self.some_worker(stage);
+                self.ask(stage, Command::RevokeKey { worker }, false);
+            }
+            86 => {
+                let worker = stage.random.index(self.fleet.len());
+                self.approve(stage, worker, false);
+            }
+            87 => {
                 let worker = self.some_worker(stage);
                 self.ask(stage, Command::Undrain { worker }, false);
             }
@@ -48,6 +57,13 @@ impl Clients {
             92..=95 => self.unpause(stage),
             _ => self.reconfigure(stage),
         }
+    }
+
+    /// The worker may come back, or come at all.
+    pub(super) fn approve(&mut self, stage: &mut Stage, worker: usize, insists: bool) {
+        let Some(key) = self.fleet[worker].public_key else { return };
+        let (worker, terms) = (plan::worker_id(worker), KeyTerms::default());
+        self.ask(stage, Command::ApproveKey { worker, key, terms }, insists);
     }
 
     fn submit_single(&mut self, stage: &mut Stage) {

@@ -87,6 +87,7 @@ impl Clients {
     fn undo(&mut self, stage: &mut Stage) {
         self.undone = true;
         for index in 0..self.fleet.len() {
+            self.approve(stage, index, true);
             self.ask(stage, Command::Undrain { worker: plan::worker_id(index) }, true);
         }
         for kind in KINDS {

@@ -43,7 +43,7 @@ fn caused(effect: &Effect, ledger: &Ledger) -> Result<(), String> {
         Effect::Ended { job } => {
             ledger.job(*job).is_some_and(|job| job.ending.is_some() || job.ended_once)
         }
-        Effect::Drain { worker } => ledger.worker(*worker).is_some(),
+        Effect::Drain { worker } | Effect::Dismiss { worker } => ledger.worker(*worker).is_some(),
     };
     if durable { Ok(()) } else { Err(format!("{effect:?} is released, its cause is not durable")) }
 }

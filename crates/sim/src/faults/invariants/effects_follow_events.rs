@@ -57,7 +57,9 @@ fn owed_for(event: &Event, token: Token) -> Option<Owed> {
     match event {
         Event::Assigned { job, .. } => Some(Owed::Offer(*job, token)),
         Event::Granted { job, token } => Some(Owed::Grant(*job, *token)),
-        Event::Revoked { job, token, .. } => Some(Owed::Revoke(*job, *token)),
+        Event::Revoked { job, token, .. } | Event::HandedOff { job, token, .. } => {
+            Some(Owed::Revoke(*job, *token))
+        }
         Event::Completed { job, .. }
         | Event::DeadLettered { job, .. }
         | Event::Failed { job, .. }
@@ -73,6 +75,6 @@ fn settled_by(effect: &Effect) -> Option<Owed> {
         Effect::Grant { attempt, .. } => Some(Owed::Grant(attempt.job, attempt.token)),
         Effect::Revoke { attempt, .. } => Some(Owed::Revoke(attempt.job, attempt.token)),
         Effect::Ended { job } => Some(Owed::Ended(*job)),
-        Effect::Drain { .. } => None,
+        Effect::Drain { .. } | Effect::Dismiss { .. } => None,
     }
 }

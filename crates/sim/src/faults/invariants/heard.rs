@@ -56,6 +56,10 @@ fn speaker(command: &Command) -> Option<&WorkerId> {
         | Command::Pin { .. }
         | Command::Drain { .. }
         | Command::Undrain { .. }
+        | Command::Invite { .. }
+        | Command::ApproveKey { .. }
+        | Command::RotateKey { .. }
+        | Command::RevokeKey { .. }
         | Command::Leave { .. }
         | Command::Pause { .. }
         | Command::Unpause { .. }

@@ -18,7 +18,7 @@ impl Invariant for HeldGoesOn {
 
     fn observe(&mut self, seen: &Observation<'_>, _view: &View<'_>) -> Result<(), String> {
         let Observation::Asked {
-            command: Command::Register { spec, held },
+            command: Command::Register { spec, held, .. },
             handled,
             held_before,
             engine,

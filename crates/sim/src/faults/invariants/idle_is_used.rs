@@ -1,6 +1,6 @@
 //! No ready job waits while an idle worker could run it.
 
-use bellwether_core::model::{Strategy, Target, WorkerStatus};
+use bellwether_core::model::{Receiver, Strategy, Target, WorkerStatus};
 use bellwether_core::{Engine, Job, JobState, Worker};
 
 use super::Invariant;
@@ -24,8 +24,11 @@ impl Invariant for IdleIsUsed {
             return Ok(());
         }
         for (number, job) in engine.state().jobs().filter(|(_, job)| is_ready(engine, job)) {
-            if let Some((_, idle)) =
-                engine.state().workers().find(|(_, worker)| is_idle(worker) && suits(worker, job))
+            let given = engine.state().handoffs_of(number).last().map(|last| &last.receiver);
+            if let Some((_, idle)) = engine
+                .state()
+                .workers()
+                .find(|(_, worker)| is_idle(worker) && suits(worker, job, given))
             {
                 return Err(format!("job {number} waits while {} is idle", idle.id()));
             }
@@ -44,10 +47,12 @@ fn is_idle(worker: &Worker) -> bool {
     worker.status == WorkerStatus::Open && !worker.draining && unused
 }
 
-fn suits(worker: &Worker, job: &Job) -> bool {
+fn suits(worker: &Worker, job: &Job, given: Option<&Receiver>) -> bool {
     let needs = &job.spec.requirements;
     let role = job.escalated.as_ref().and_then(|escalated| escalated.role.as_ref());
-    let wanted = match (&job.pinned, role, &needs.target) {
+    let own = given.map_or_else(|| needs.target.clone(), Receiver::target);
+    let role = role.filter(|_| given.is_none());
+    let wanted = match (&job.pinned, role, &own) {
         (Some(pinned), _, _) => **pinned == *worker.id(),
         (None, Some(role), _) | (None, None, Target::Role(role)) => {
             worker.spec.roles.contains(role)

@@ -63,6 +63,10 @@ fn is_suitable(job: JobNo, worker: &WorkerRecord, ledger: &Ledger) -> Result<(),
             Some(_) | None => Ok(()),
         };
     }
+    // Whom it was handed to is another promise.
+    if !record.given.is_empty() {
+        return Ok(());
+    }
     match &needs.target {
         Target::Role(role) if !worker.spec.roles.contains(role) => {
             Err(format!("job {job} wants role {role}; {id} lacks it"))

@@ -11,6 +11,7 @@ mod deposed_is_silent;
 mod durable_before_visible;
 mod effects_follow_events;
 mod exactly_one_result;
+mod forged_or_replayed_changes_nothing;
 mod heard;
 mod hedge_one_winner;
 mod held_goes_on;
@@ -58,6 +59,7 @@ pub(crate) fn all(config: &Config) -> Vec<Box<dyn Invariant>> {
         Box::new(exactly_one_result::ExactlyOneResult::default()),
         Box::new(at_most_one_dispatch::AtMostOneDispatch::default()),
         Box::new(stale_token_refused::StaleTokenRefused),
+        Box::new(forged_or_replayed_changes_nothing::ForgedOrReplayedChangesNothing),
         Box::new(tokens_increase::TokensIncrease::default()),
         Box::new(dependencies_first::DependenciesFirst::default()),
         Box::new(cancelled_never_succeeds::CancelledNeverSucceeds::default()),

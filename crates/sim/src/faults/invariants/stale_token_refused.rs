@@ -39,6 +39,7 @@ impl Invariant for StaleTokenRefused {
                 | Event::Granted { job, token }
                 | Event::Progressed { job, token, .. }
                 | Event::Completed { job, token, .. }
+                | Event::HandedOff { job, token, .. }
                 | Event::AttemptFailed { job, token, .. } => is_open(view.ledger, *job, *token),
                 Event::Revoked { job, token, .. } => {
                     let closing =

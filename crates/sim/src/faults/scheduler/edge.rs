@@ -128,7 +128,7 @@ impl Process {
             last_report: number,
         };
         match letter.command.clone() {
-            Command::Register { spec, held } => {
+            Command::Register { spec, held, admission } => {
                 let connection = match about {
                     About::Registration { connection } => connection,
                     _ => 0,
@@ -147,13 +147,9 @@ impl Process {
                     }
                 }
                 let link = Link { key, worker, instance, connection };
-                input.register = Some(Registration {
-                    spec,
-                    held,
-                    connection: u64::from(connection),
-                    link,
-                    by: None,
-                });
+                let (connection, by) = (u64::from(connection), None);
+                input.register =
+                    Some(Registration { spec, held, connection, admission, link, by });
             }
             Command::Report { attempt, report, .. } => {
                 input.reports.push(NumberedReport { number, attempt, report });

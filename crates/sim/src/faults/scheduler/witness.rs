@@ -71,7 +71,7 @@ fn named_and_held(engine: &Engine, command: &Command) -> Vec<HeldAttempt> {
         Command::Report { worker, attempt, .. } if holds(engine, worker, *attempt) => {
             vec![*attempt]
         }
-        Command::Register { spec, held } if is_known_process(engine, spec) => {
+        Command::Register { spec, held, .. } if is_known_process(engine, spec) => {
             held.iter().copied().filter(|attempt| holds(engine, &spec.id, *attempt)).collect()
         }
         _ => Vec::new(),

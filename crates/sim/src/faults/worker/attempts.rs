@@ -1,7 +1,8 @@
 //! The life of an attempt on a simulated worker: offered, perhaps claimed, queued, run, ended.
 
 use bellwether_core::model::{
-    FailureCause, Guarantee, HeldAttempt, JobSpec, Micros, RevokeReason, Token,
+    FailureCause, Guarantee, Handoff, HandoffSignature, HeldAttempt, JobSpec, Micros, RevokeReason,
+    Token,
 };
 use bellwether_core::{Answer, Command, Offer, Rejection, Report};
 use bytes::Bytes;
@@ -33,6 +34,7 @@ impl SimWorker {
             spec: offer.spec,
             number: offer.number,
             load_model: offer.load_model,
+            previous: previous(&offer.handoffs),
             phase,
             unanswered: None,
         });
@@ -48,6 +50,7 @@ impl SimWorker {
             spec: offer.spec,
             number: offer.number,
             load_model: None,
+            previous: HandoffSignature::NONE,
             phase: HeldPhase::Ended,
             unanswered: None,
         });
@@ -151,6 +154,7 @@ impl SimWorker {
         let Some(program) = program.filter(|program| program.temper != Temper::Hangs) else {
             return;
         };
+        self.change_mind(stage, token);
         let nominal = u64::from(program.duration_ms) * 1_000 * 100 / u64::from(self.speed_percent);
         let delay = stage.random.between(nominal * 9 / 10, nominal * 11 / 10);
         self.after(stage, delay, WorkerDue::JobEnds(token));
@@ -186,7 +190,12 @@ impl SimWorker {
             return;
         }
         held.phase = HeldPhase::Ended;
-        let report = outcome(program.temper, held.number, attempt, &held.spec);
+        let may_go = held.spec.guarantee != Guarantee::AtMostOnce;
+        let mut report = outcome(program.temper, held.number, attempt, &held.spec);
+        if may_go && SimWorker::wants_to_hand_off(stage) {
+            stage.count("job_handed_off");
+            report = self.hand_off(stage, token).unwrap_or(report);
+        }
         if matches!(report, Report::Complete { .. }) {
             stage.see(Observation::Executed { attempt, stage: Execution::Finished });
         }
@@ -239,6 +248,10 @@ impl SimWorker {
             self.send_report(stage, attempt, report);
         }
     }
+}
+
+fn previous(chain: &[Handoff]) -> HandoffSignature {
+    chain.last().map_or(HandoffSignature::NONE, |last| last.signature)
 }
 
 fn hangs(spec: &JobSpec) -> bool {

@@ -3,11 +3,14 @@
 
 mod attempts;
 mod forgery;
+mod handoff;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bellwether_core::model::{Heartbeat, HeldAttempt, JobSpec, Name, Token, WorkerSpec};
+use bellwether_core::model::{
+    Admission, HandoffSignature, Heartbeat, HeldAttempt, JobSpec, Name, Token, WorkerSpec,
+};
 use bellwether_core::{Answer, Command, Rejection, Report};
 
 use super::due::{About, Asker, Due, Letter, Outcome, ReportKind, ToWorker, WorkerDue};
@@ -55,6 +58,8 @@ struct Held {
     spec: Arc<JobSpec>,
     number: u32,
     load_model: Option<Name>,
+    /// Of the last handoff of its chain.
+    previous: HandoffSignature,
     phase: HeldPhase,
     /// What it has said and not been answered, and when.
     unanswered: Option<(Report, u64)>,
@@ -191,7 +196,8 @@ impl SimWorker {
         self.connections += 1;
         self.link = Link::Registering { connection: self.connections, since: stage.now };
         let held = self.held.iter().map(|held| held.attempt).collect();
-        let command = Command::Register { spec: self.spec.clone(), held };
+        let command =
+            Command::Register { spec: self.spec.clone(), held, admission: Admission::default() };
         self.send(stage, About::Registration { connection: self.connections }, command);
     }
 
@@ -232,6 +238,7 @@ impl SimWorker {
                 self.say_again(stage, false);
                 self.report_progress(stage);
                 self.forge(stage);
+                self.replay_handoff(stage);
             }
         }
     }
@@ -286,7 +293,7 @@ impl SimWorker {
             Report::Acknowledge => ReportKind::Acknowledge,
             Report::Claim => ReportKind::Claim,
             Report::Progress { .. } => ReportKind::Progress,
-            Report::Complete { .. } | Report::Fail { .. } => ReportKind::End,
+            Report::Complete { .. } | Report::Fail { .. } | Report::HandOff(_) => ReportKind::End,
         };
         let command = Command::Report { worker: self.spec.id.clone(), attempt, report };
         self.send(stage, About::Attempt { attempt, kind }, command);

@@ -1,0 +1,138 @@
+//! Keys of workers: bound, proven, approved, rotated and revoked.
+
+use std::process::Stdio;
+
+use anyhow::Result;
+use bellwether_sdk::NewJob;
+use bellwether_wire::v1;
+
+use crate::raw_worker::RawWorker;
+use crate::site::{Killed, Site, until};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_takes_the_id_or_the_jobs_of_another() -> Result<()> {
+    let site = Site::start("").await?;
+    let _honest = site.holder("w1").await?;
+    let client = site.client()?;
+    client.submit(NewJob::new("t").id("a").payload("1")).await?;
+    let job = site.job("a", "running").await?;
+    let (number, token) = (job["number"].as_u64(), job["attempts"][0]["token"].as_u64());
+    let (secret, thief) = (site.secret("w1")?, site.secret("thief")?);
+
+    let raw = RawWorker::connect(&site.grpc).await?;
+    let register = RawWorker::register("w1", &thief, raw.proof("w1", &thief));
+    let refused = raw.refused(register).await?;
+    assert!(refused.message().contains("bound to another key"), "{refused:?}");
+
+    // The right key, which it does not have: a proof of another session, and none.
+    let other = RawWorker::connect(&site.grpc).await?;
+    let stolen = other.proof("w1", &secret);
+    let raw = RawWorker::connect(&site.grpc).await?;
+    let refused = raw.refused(RawWorker::register("w1", &secret, stolen)).await?;
+    assert!(refused.message().contains("challenge"), "{refused:?}");
+    let raw = RawWorker::connect(&site.grpc).await?;
+    let refused = raw.refused(RawWorker::register("w1", &secret, Vec::new())).await?;
+    assert!(refused.message().contains("bound to a key"), "{refused:?}");
+
+    // Who was refused is not heard either, however fast it speaks.
+    let mut raw = RawWorker::connect(&site.grpc).await?;
+    let register = RawWorker::register("w1", &thief, raw.proof("w1", &thief));
+    let complete = v1::Complete { result: "stolen".into() };
+    let report = v1::Report {
+        job: number.unwrap_or(1),
+        token: token.unwrap_or_default(),
+        report: Some(v1::report::Report::Complete(complete)),
+    };
+    raw.say_register(register).await?;
+    raw.say(v1::WorkerMessage { reports: vec![report], ..Default::default() }).await?;
+    assert!(raw.hear().await.is_err());
+    assert_eq!(site.job("a", "running").await?["state"], "running");
+    let keys = client.keys().await?;
+    assert_eq!((keys.len(), keys[0].worker.as_str()), (1, "w1"));
+    assert_eq!(keys[0].key.as_ref(), secret.public().0);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_binding_outlives_the_scheduler() -> Result<()> {
+    let mut site = Site::start("").await?;
+    let _honest = site.doer("w1").await?;
+    site.crash_and_restart().await?;
+    let thief = site.secret("thief")?;
+    let raw = RawWorker::connect(&site.grpc).await?;
+    let register = RawWorker::register("w1", &thief, raw.proof("w1", &thief));
+    let refused = raw.refused(register).await?;
+    assert!(refused.message().contains("bound to another key"), "{refused:?}");
+    site.client()?.submit(NewJob::new("t").id("a")).await?;
+    site.job("a", "completed").await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_revoked_worker_held_runs_elsewhere() -> Result<()> {
+    let site = Site::start("").await?;
+    let mut revoked = site.holder("w1").await?;
+    site.client()?.submit(NewJob::new("t").id("a").payload("1")).await?;
+    site.job("a", "running").await?;
+    site.fine(&["workers", "revoke", "w1"])?;
+    let ended = revoked.ended().await;
+    let why = ended.err().map(|why| why.to_string()).unwrap_or_default();
+    assert!(why.contains("was revoked"), "{why}");
+    let _other = site.doer("w2").await?;
+    let job = site.job("a", "completed").await?;
+    let workers: Vec<_> = job["attempts"].as_array().into_iter().flatten().collect();
+    assert_eq!(workers.last().map(|last| last["worker"].clone()), Some("w2".into()), "{job}");
+    assert!(site.fine(&["workers", "keys"])?.contains("revoked"));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_workers_must_be_approved_a_token_or_an_operator_lets_them_in() -> Result<()> {
+    let site = Site::start("worker_keys: approved").await?;
+    let (code, told) = site.run(&["worker", "--id", "w1"])?;
+    assert_ne!(code, Some(0), "{told}");
+    assert!(told.contains("bellwether workers approve w1"), "{told}");
+    // The way out that it names.
+    let key = site.fine(&["worker", "key"])?;
+    site.fine(&["workers", "approve", "w1", key.trim(), "--type", "exec"])?;
+    let worker = site.command(&["worker", "--id", "w1"]).stdout(Stdio::null()).spawn()?;
+    let _worker = Killed(worker);
+    until("it works", || async { Ok(site.fine(&["workers"])?.contains("w1")) }).await?;
+    let (code, told) = site.run(&["worker", "--id", "w1", "--type", "more=cat"])?;
+    assert!(code != Some(0) && told.contains("claims the type more"), "{told}");
+
+    let token = site.path("join");
+    std::fs::write(&token, site.fine(&["workers", "invite", "w2"])?)?;
+    let join = token.display().to_string();
+    let file = site.path("w2.key").display().to_string();
+    let arguments = ["worker", "--id", "w2", "--key", &file, "--join-token-file", &join];
+    let _second = Killed(site.command(&arguments).stdout(Stdio::null()).spawn()?);
+    until("it works", || async { Ok(site.fine(&["workers"])?.contains("w2")) }).await?;
+    let file = site.path("w3.key").display().to_string();
+    let arguments = ["worker", "--id", "w2", "--key", &file, "--join-token-file", &join];
+    let (code, told) = site.run(&arguments)?;
+    assert!(code != Some(0) && told.contains("ticket"), "{told}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_rotated_by_its_holder_and_nobody_else() -> Result<()> {
+    let mut site = Site::start("").await?;
+    let worker = site.doer("w1").await?;
+    let file = site.path("w1.key").display().to_string();
+    let before = site.secret("w1")?.public();
+    let theirs = site.path("thief.key").display().to_string();
+    site.secret("thief")?;
+    let (code, told) = site.run(&["worker", "rotate-key", "w1", "--key", &theirs])?;
+    assert!(code != Some(0) && told.contains("bound to another key"), "{told}");
+    site.fine(&["worker", "rotate-key", "w1", "--key", &file])?;
+    let after = site.secret("w1")?.public();
+    assert_ne!(before, after);
+    assert!(site.fine(&["workers", "keys"])?.contains(&after.to_string()));
+    // The worker that runs reads it when it connects again.
+    site.crash_and_restart().await?;
+    let _worker = site.joined(worker).await?;
+    site.client()?.submit(NewJob::new("t").id("a")).await?;
+    site.job("a", "completed").await?;
+    Ok(())
+}
