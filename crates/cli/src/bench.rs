@@ -1,6 +1,6 @@
 //! `bellwether bench`: how fast it is here.
 
-use bellwether_bench::{Sheet, core, end_to_end, queue, sinks, trust};
+use bellwether_bench::{Sheet, core, end_to_end, output as printing, queue, sinks, trust};
 use bellwether_server::descriptors;
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -32,6 +32,7 @@ enum Command {
     Core(core::Options),
     Sinks(sinks::Options),
     Trust(trust::Options),
+    Output(printing::Options),
 }
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
@@ -52,6 +53,10 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
         }
         Some(Command::Trust(options)) => {
             let report = block_on(trust::measure(&options))?;
+            print(json, &report, || report.sheet())
+        }
+        Some(Command::Output(options)) => {
+            let report = block_on(printing::measure(&options))?;
             print(json, &report, || report.sheet())
         }
         None if arguments.queue.queue.is_empty() => {

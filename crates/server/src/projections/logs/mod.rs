@@ -99,8 +99,10 @@ impl Logs {
         number: u64,
         receipt: &Receipt,
     ) {
-        let bytes: usize = chunks.iter().map(|chunk| chunk.data.len()).sum();
-        if self.queued_bytes.load(Ordering::Relaxed) + bytes > QUEUED_BYTES_MAX {
+        let bytes: usize =
+            chunks.iter().map(|chunk| chunk.data.len() + size_of::<v1::LogChunk>()).sum();
+        let unwanted = self.limits.attempt_bytes_max == 0;
+        if unwanted || self.queued_bytes.load(Ordering::Relaxed) + bytes > QUEUED_BYTES_MAX {
             return receipt.done(number);
         }
         self.queued_bytes.fetch_add(bytes, Ordering::Relaxed);
