@@ -14,6 +14,8 @@ pub mod core;
 mod disk;
 pub mod end_to_end;
 mod figures;
+pub mod followers;
+pub mod history;
 mod http;
 mod load;
 pub mod output;

@@ -1,6 +1,8 @@
 //! `bellwether bench`: how fast it is here.
 
-use bellwether_bench::{Sheet, core, end_to_end, output as printing, queue, sinks, trust};
+use bellwether_bench::{
+    Sheet, core, end_to_end, followers, history, output as printing, queue, sinks, trust,
+};
 use bellwether_server::descriptors;
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -33,6 +35,8 @@ enum Command {
     Sinks(sinks::Options),
     Trust(trust::Options),
     Output(printing::Options),
+    Followers(followers::Options),
+    History(history::Options),
 }
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
@@ -57,6 +61,14 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
         }
         Some(Command::Output(options)) => {
             let report = block_on(printing::measure(&options))?;
+            print(json, &report, || report.sheet())
+        }
+        Some(Command::Followers(options)) => {
+            let report = block_on(followers::measure(&options))?;
+            print(json, &report, || report.sheet())
+        }
+        Some(Command::History(options)) => {
+            let report = block_on(history::measure(&options))?;
             print(json, &report, || report.sheet())
         }
         None if arguments.queue.queue.is_empty() => {
