@@ -156,7 +156,7 @@ impl Engine {
         match command {
             Command::Submit(submission) => self.submit(submission),
             Command::Cancel { job, reason } => self.cancel(&job, reason),
-            Command::Retry { job } => self.retry(&job),
+            Command::Retry { job, force } => self.retry(&job, force),
             Command::Pin { job, worker } => self.pin(&job, &worker),
             Command::Register { spec, held } => self.register(spec, &held),
             Command::Heartbeat { worker, beat } => self.heartbeat(&worker, beat),

@@ -7,7 +7,7 @@ use bellwether_wire::json::unit::Moment;
 use bellwether_wire::json::{event_to_json, hex};
 use clap::Args;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::time_text::time_text;
 use super::{Connect, block_on};
@@ -45,52 +45,32 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
 
 async fn watch(arguments: Arguments) -> anyhow::Result<Verdict> {
     let client = arguments.connect.client().await?;
-    let last = if arguments.follow { u64::MAX } else { client.status().await?.position };
     let from = match arguments.from {
         Some(from) => from.max(1),
         None if arguments.follow => 0,
         None => 1,
     };
-    if from > last {
-        return Ok(Verdict::Fine);
-    }
     let mut events = client.events(v1::WatchEventsRequest {
         from,
         kinds: arguments.kind.clone(),
         job_id: arguments.job.clone().unwrap_or_default(),
         run_id: arguments.run.clone().unwrap_or_default(),
+        until_now: !arguments.follow,
     });
-    loop {
-        // Filtered streams say nothing of what they left out, so silence has to end it.
-        let event = if arguments.follow {
-            events.next().await?
-        } else {
-            match tokio::time::timeout(QUIET, events.next()).await {
-                Ok(event) => event?,
-                Err(_) => return Ok(Verdict::Fine),
-            }
-        };
-        if event.seq > last {
-            return Ok(Verdict::Fine);
-        }
+    while let Some(event) = events.next_or_end().await? {
         if arguments.json {
             output::print_json(&line(&event))?;
         } else {
             output::print(&readable(&event))?;
         }
-        if event.seq == last {
-            return Ok(Verdict::Fine);
-        }
     }
+    Ok(Verdict::Fine)
 }
 
-/// History comes without pauses: after this long there is no more of it.
-const QUIET: std::time::Duration = std::time::Duration::from_millis(500);
-
-fn payload(event: &v1::EventEnvelope) -> Option<Value> {
+fn payload(event: &v1::EventEnvelope) -> Option<Box<RawValue>> {
     let wire = event.payload.clone()?;
     let entry = entry_from_wire(wire, Seq(event.seq), Timestamp(event.at)).ok()?;
-    Some(event_to_json(&entry.event))
+    to_raw_value(&event_to_json(&entry.event)).ok()
 }
 
 /// An event as it is told elsewhere, with what lies around it in the journal.
@@ -110,7 +90,8 @@ struct Line<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     worker: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    payload: Option<Value>,
+    payload: Option<Box<RawValue>>,
+    /// Blake3 of the payload as it stands here.
     #[serde(skip_serializing_if = "String::is_empty")]
     payload_hash: String,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -122,6 +103,8 @@ struct Line<'a> {
 }
 
 fn line(event: &v1::EventEnvelope) -> Line<'_> {
+    let payload = payload(event);
+    let hash = payload.as_ref().map(|payload| blake3::hash(payload.get().as_bytes()));
     Line {
         seq: event.seq,
         at: Moment(Timestamp(event.at)),
@@ -131,8 +114,8 @@ fn line(event: &v1::EventEnvelope) -> Line<'_> {
         node: &event.node,
         job: &event.job_id,
         worker: &event.worker_id,
-        payload: payload(event),
-        payload_hash: hex(&event.payload_hash),
+        payload,
+        payload_hash: hash.map_or_else(String::new, |hash| hash.to_string()),
         prior_hash: hex(&event.prior_hash),
         post_hash: hex(&event.post_hash),
         error: &event.error,

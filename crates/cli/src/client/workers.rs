@@ -3,6 +3,7 @@
 use bellwether_wire::json::Worker;
 use clap::Args;
 
+use super::time_text::time_text;
 use super::{Connect, block_on};
 use crate::exit::Verdict;
 use crate::output;
@@ -34,10 +35,14 @@ async fn list(arguments: Arguments) -> anyhow::Result<Verdict> {
         }
         return Ok(Verdict::Fine);
     }
-    let mut listing =
-        Listing::new(&["id", "status", "slots", "held", "completed", "failed", "roles", "zone"]);
+    let mut listing = Listing::new(&[
+        "id", "status", "slots", "held", "completed", "failed", "load", "cpu", "memory",
+        "last seen", "roles", "zone",
+    ]);
     for worker in &workers {
         let spec = worker.spec.clone().unwrap_or_default();
+        let beat = worker.beat.unwrap_or_default();
+        let share = |permille: u32| output::percent(f64::from(permille) / 1e3).into();
         listing.row(vec![
             spec.id.into(),
             Paint::state(worker.status().as_str()),
@@ -45,6 +50,10 @@ async fn list(arguments: Arguments) -> anyhow::Result<Verdict> {
             worker.held.len().to_string().into(),
             worker.completed.to_string().into(),
             worker.failed.to_string().into(),
+            share(beat.load_permille),
+            share(beat.cpu_permille),
+            share(beat.memory_permille),
+            time_text(worker.last_seen).unwrap_or_default().into(),
             spec.roles.join(",").into(),
             spec.zone.into(),
         ]);

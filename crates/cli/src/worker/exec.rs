@@ -129,8 +129,16 @@ pub(super) async fn run(context: Context, room: Arc<Room>) -> Outcome {
     }
     match room.start(command, payload.stdin.clone().map(Bytes::from)) {
         Ok(group) => follow(group, &context, &mask).await,
-        Err(error) => Outcome::retry(format_args!("failed to start {program}: {error}")),
+        Err(error) => {
+            let code = not_started(&error);
+            Outcome::retry(format_args!("{EXIT_CODE}{code}: failed to start {program}: {error}"))
+        }
     }
+}
+
+/// As shells and `env` say it: 127 if there is no such command, 126 if it can't be run.
+fn not_started(error: &std::io::Error) -> u8 {
+    if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 }
 }
 
 /// The command's exit code, if this is the error of a job that ended with one.

@@ -1,5 +1,6 @@
 //! The real binary as scheduler, worker and client.
 
+mod answers;
 mod commands;
 mod durability;
 mod fixture;
@@ -7,6 +8,9 @@ mod history;
 mod logging;
 mod measuring;
 mod output;
+mod reference;
+mod rest;
 mod room;
 mod security;
+mod steering;
 mod types;

@@ -65,7 +65,15 @@ impl Engine {
         };
         let found: Vec<JobNo> = jobs.iter().map_while(known).collect();
         if found.len() == jobs.len() {
-            return Ok(Some(found));
+            // One that is forgotten can't be compared any more.
+            let is_other = |(no, job): &(&JobNo, &JobSpec)| {
+                let then = self.state.job(**no).map(|job| &job.spec);
+                then.is_some_and(|then| then.kind() != job.kind() || then.payload != job.payload)
+            };
+            return match found.iter().zip(jobs).find(is_other) {
+                Some((_, job)) => Err(key_taken(job)),
+                None => Ok(Some(found)),
+            };
         }
         match jobs.iter().find(|job| known(job).is_some()) {
             Some(job) => Err(key_taken(job)),

@@ -57,6 +57,7 @@ pub fn header_to_wire(format: u32, state: &State, known: &StatisticsFacts) -> v1
             live_finish: shadow.live_finish,
             shadow_finish: shadow.shadow_finish,
             round_robin_finish: shadow.round_robin_finish,
+            turn: shadow.turn.0,
         }),
         slowness_mean: known.slowness_mean,
         slowness_jobs: known.slowness_jobs,
@@ -108,6 +109,7 @@ impl Restoring {
             live_finish: shadow.live_finish,
             shadow_finish: shadow.shadow_finish,
             round_robin_finish: shadow.round_robin_finish,
+            turn: WorkerNo(shadow.turn),
         };
         let statistics = StatisticsFacts {
             slowness_mean: header.slowness_mean,
