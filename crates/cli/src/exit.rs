@@ -1,6 +1,6 @@
 //! How the process ends.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use bellwether_sdk::ClientError;
@@ -12,13 +12,16 @@ Exit codes:
   2  the arguments make no sense
   3  it could not be done (a file can't be read, the scheduler can't be reached)
   4  the scheduler refused
-`run` and `submit --wait` exit with the job's own code: 0 if it completed, the code of its command
-if that failed, 1 if it failed otherwise, 5 if it was cancelled or skipped.";
+`run` and `submit --wait` exit with the code of the job's command, whatever it is: 126 if it can't be
+run, 127 if there is no such command, 128 and a signal's number if that ended it. All else is 125 then:
+the job was cancelled, timed out or refused, or the scheduler can't be reached. A job that was skipped
+counts as the job that did not complete.";
 
 const CHECK_FAILED: u8 = 1;
 const FAILED: u8 = 3;
 const REFUSED: u8 = 4;
-const JOB_CANCELLED: u8 = 5;
+/// Of `run` and `submit --wait`, where all others may be the command's.
+const NOT_THE_COMMANDS: u8 = 125;
 
 /// What a subcommand that ran to its end has to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,9 +30,22 @@ pub(crate) enum Verdict {
     CheckFailed,
     /// The scheduler said no, and that was printed.
     Refused,
-    /// With the job's own code.
-    JobFailed(u8),
-    JobCancelled,
+    /// With the code of its command.
+    CommandFailed(u8),
+    /// It did not complete, and that was no command's doing.
+    NotTheCommand,
+}
+
+/// Where a command's code is told, ours must not be taken for it.
+pub(crate) fn beside_a_command(result: anyhow::Result<Verdict>) -> anyhow::Result<Verdict> {
+    match result {
+        Ok(Verdict::Refused | Verdict::CheckFailed) => Ok(Verdict::NotTheCommand),
+        Err(error) if !is_broken_pipe(&error) => {
+            tell(format_args!("error: {error:#}"));
+            Ok(Verdict::NotTheCommand)
+        }
+        result => result,
+    }
 }
 
 pub(crate) fn code(result: anyhow::Result<Verdict>) -> ExitCode {
@@ -37,16 +53,21 @@ pub(crate) fn code(result: anyhow::Result<Verdict>) -> ExitCode {
         Ok(Verdict::Fine) => ExitCode::SUCCESS,
         Ok(Verdict::CheckFailed) => ExitCode::from(CHECK_FAILED),
         Ok(Verdict::Refused) => ExitCode::from(REFUSED),
-        Ok(Verdict::JobFailed(code)) => ExitCode::from(code),
-        Ok(Verdict::JobCancelled) => ExitCode::from(JOB_CANCELLED),
+        Ok(Verdict::CommandFailed(code)) => ExitCode::from(code),
+        Ok(Verdict::NotTheCommand) => ExitCode::from(NOT_THE_COMMANDS),
         // Whoever read the output has seen enough, as `head` does.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            tell(format_args!("error: {error:#}"));
             let refused = matches!(error.downcast_ref(), Some(ClientError::Refused(_)));
             ExitCode::from(if refused { REFUSED } else { FAILED })
         }
     }
+}
+
+/// On standard error; if nobody reads that either, there is nobody left to tell.
+pub(crate) fn tell(line: std::fmt::Arguments<'_>) {
+    drop(writeln!(io::stderr(), "{line}"));
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

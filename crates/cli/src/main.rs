@@ -11,6 +11,7 @@ mod bench;
 mod client;
 mod completions;
 mod demo;
+mod doctor;
 mod exit;
 mod logging;
 mod memory;
@@ -18,6 +19,7 @@ mod output;
 mod paint;
 mod progress;
 mod queue;
+mod reference;
 mod replay;
 mod restore;
 mod runtime;
@@ -51,6 +53,8 @@ enum Command {
     Submit(client::submit::Arguments),
     Run(client::run::Arguments),
     Jobs(client::jobs::Arguments),
+    Runs(client::runs::Arguments),
+    Types(client::types::Arguments),
     Job(client::job::Arguments),
     Explain(client::explain::Arguments),
     Decisions(client::decisions::Arguments),
@@ -62,6 +66,10 @@ enum Command {
     Retry(client::retry::Arguments),
     Drain(client::drain::Arguments),
     Logs(client::logs::Arguments),
+    Pause(client::pause::Pause),
+    Resume(client::pause::Resume),
+    Pin(client::pin::Arguments),
+    Config(client::config::Arguments),
     Events(client::events::Arguments),
     Audit(client::audit::Arguments),
     Replay(replay::Arguments),
@@ -75,9 +83,12 @@ enum Command {
     #[command(hide = true)]
     SoakWorker(soak::WorkerArguments),
     Queue(queue::Arguments),
+    Doctor(doctor::Arguments),
     Top(top::Arguments),
     Token(token::Arguments),
     Completions(completions::Arguments),
+    #[command(hide = true)]
+    Reference(reference::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -90,6 +101,8 @@ fn main() -> ExitCode {
         Command::Submit(arguments) => client::submit::run(arguments),
         Command::Run(arguments) => client::run::run(arguments),
         Command::Jobs(arguments) => client::jobs::run(arguments),
+        Command::Runs(arguments) => client::runs::run(arguments),
+        Command::Types(arguments) => client::types::run(arguments),
         Command::Job(arguments) => client::job::run(arguments),
         Command::Explain(arguments) => client::explain::run(arguments),
         Command::Decisions(arguments) => client::decisions::run(arguments),
@@ -101,6 +114,10 @@ fn main() -> ExitCode {
         Command::Retry(arguments) => client::retry::run(arguments),
         Command::Drain(arguments) => client::drain::run(arguments),
         Command::Logs(arguments) => client::logs::run(arguments),
+        Command::Pause(arguments) => client::pause::pause(arguments),
+        Command::Resume(arguments) => client::pause::resume(arguments),
+        Command::Pin(arguments) => client::pin::run(arguments),
+        Command::Config(arguments) => client::config::run(arguments),
         Command::Events(arguments) => client::events::run(arguments),
         Command::Audit(arguments) => client::audit::run(arguments),
         Command::Replay(arguments) => replay::run(arguments),
@@ -113,9 +130,11 @@ fn main() -> ExitCode {
         Command::Soak(arguments) => soak::run(&arguments),
         Command::SoakWorker(arguments) => soak::work(&arguments),
         Command::Queue(arguments) => queue::run(arguments),
+        Command::Doctor(arguments) => doctor::run(arguments),
         Command::Top(arguments) => top::run(arguments),
         Command::Token(arguments) => token::run(arguments),
         Command::Completions(arguments) => completions::run::<Arguments>(&arguments),
+        Command::Reference(arguments) => reference::run::<Arguments>(&arguments),
     };
     exit::code(result)
 }

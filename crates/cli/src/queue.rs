@@ -68,6 +68,25 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     Ok(if usable { Verdict::Fine } else { Verdict::CheckFailed })
 }
 
+/// Of each queue whether it can be used, and why not.
+pub(crate) fn usable(queues: &[Queue]) -> Vec<(String, Result<(), String>)> {
+    if queues.is_empty() {
+        return Vec::new();
+    }
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return vec![("all".to_owned(), Err(error.to_string()))],
+    };
+    let answer = |queue: &Queue| {
+        let report = runtime.block_on(check(queue));
+        let usable = if report.usable() { Ok(()) } else { Err(report.to_string()) };
+        (queue.name.clone(), usable)
+    };
+    let answers = queues.iter().map(answer).collect();
+    runtime.shutdown_background();
+    answers
+}
+
 fn queues(file: Option<&Path>, name: Option<&str>) -> anyhow::Result<Vec<Queue>> {
     let config = ServerConfig::load(file, serve::variables(), &[])?;
     let known =

@@ -141,8 +141,9 @@ fn told(engine: &Engine, mismatch: &Mismatch) -> String {
 
 fn readable(report: &Report) -> String {
     let Report { events, decisions, mismatches, chain_head, position, from, .. } = report;
+    let first = from + 1;
     let mut text = format!(
-        "{events} events from {from} to {position}, the chain holds\n{decisions} decisions, \
+        "{events} events, positions {first} to {position}, the chain holds\n{decisions} decisions, \
          {mismatches} mismatches\nchain head {chain_head}\n"
     );
     for finding in &report.findings {

@@ -12,7 +12,7 @@ use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::exit::Verdict;
-use crate::{logging, memory, output};
+use crate::{doctor, logging, memory, output};
 
 /// Run the scheduler. On SIGTERM or SIGINT it saves its state and ends; workers go on with what
 /// they run and come back. On SIGHUP it reads the tokens again, as it does when they change.
@@ -37,6 +37,9 @@ pub(crate) struct Arguments {
     /// info,bellwether_server::sinks::clickhouse=debug
     #[arg(long, value_name = "LEVEL")]
     log: Option<String>,
+    /// Only tell whether it could be started like this, and what is wrong if not
+    #[arg(long)]
+    check: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -46,6 +49,9 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     keep_to_ourselves();
     end_with_the_first_panic();
     let config = configuration(&arguments)?;
+    if arguments.check {
+        return doctor::check(&config, arguments.json);
+    }
     logging::start(&config.log)?;
     memory::in_small_pages();
     let runtime = crate::runtime::start()?;

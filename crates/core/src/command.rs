@@ -18,6 +18,8 @@ pub enum Command {
     /// Run a job again that ended without completing.
     Retry {
         job: JobId,
+        /// Even if it may then run twice though it is to run at most once.
+        force: bool,
     },
     /// Only this worker may run the job from now on.
     Pin {

@@ -173,7 +173,7 @@ impl Engine {
         match command {
             Command::Submit(submission) => self.submit(submission),
             Command::Cancel { job, reason } => self.cancel(&job, reason),
-            Command::Retry { job } => self.retry(&job),
+            Command::Retry { job, force } => self.retry(&job, force),
             Command::Pin { job, worker } => self.pin(&job, &worker),
             Command::Register { spec, held, admission } => self.register(spec, &held, admission),
             Command::Invite { worker, ticket, terms, lasts } => {

@@ -343,6 +343,8 @@ pub struct Shadow {
     /// What the live choice and round-robin predicted.
     pub live_finish: Micros,
     pub round_robin_finish: Micros,
+    /// Whom round-robin would have chosen; nothing in journals of before it was kept.
+    pub round_robin: Option<WorkerNo>,
 }
 
 impl Event {
@@ -407,52 +409,84 @@ impl Event {
             _ => None,
         }
     }
+}
 
-    /// Its name in the lifecycle stream.
-    pub fn name(&self) -> &'static str {
+impl Event {
+    /// What else it is told as, before its own name: a job that is dead-lettered has failed.
+    pub fn told_before(&self) -> Option<&'static str> {
         match self {
-            Event::Submitted { .. } => "job_submitted",
-            Event::Assigned { hedge: false, .. } => "task_assigned",
-            Event::Assigned { hedge: true, .. } => "job_hedged",
-            Event::Started { .. } => "job_started",
-            Event::Granted { .. } => "job_granted",
-            Event::Progressed { .. } => "job_progressed",
-            Event::Completed { .. } => "job_completed",
-            Event::AttemptFailed { .. } => "attempt_failed",
-            Event::Revoked { .. } => "attempt_revoked",
-            Event::HandedOff { .. } => "job_handed_off",
-            Event::Retried { .. } => "job_retried",
-            Event::Due { .. } => "job_due",
-            Event::Escalated { .. } => "job_escalated",
-            Event::DeadLettered { .. } => "job_dead_lettered",
-            Event::Failed { .. } => "job_failed",
-            Event::Skipped { .. } => "job_skipped",
-            Event::Cancelled { .. } => "job_cancelled",
-            Event::Reopened { .. } => "job_reopened",
-            Event::Pinned { .. } => "job_pinned",
-            Event::WorkerJoined { .. } => "worker_joined",
-            Event::WorkerReturned { .. } => "worker_returned",
-            Event::WorkerReported { .. } => "worker_reported",
-            Event::WorkerDraining { .. } => "worker_draining",
-            Event::WorkerUndrained { .. } => "worker_undrained",
-            Event::WorkerLost { .. } => "worker_lost",
-            Event::WorkerLeft { .. } => "worker_left",
-            Event::ModelLoaded { .. } => "model_loaded",
-            Event::WorkerInvited { .. } => "worker_invited",
-            Event::WorkerKeyBound { .. } => "worker_key_bound",
-            Event::WorkerKeyRotated { .. } => "worker_key_rotated",
-            Event::WorkerKeyRevoked { .. } => "worker_key_revoked",
-            Event::Paused { .. } => "type_paused",
-            Event::Unpaused { .. } => "type_unpaused",
-            Event::Configured { .. } => "config_changed",
-            Event::PredictorFailed { .. } => "predictor_failed",
-            Event::BreakerOpened { .. } => "breaker_opened",
-            Event::BreakerClosed => "breaker_closed",
-            Event::DriftDetected { .. } => "drift_detected",
-            Event::Warmed { .. } => "predictions_warmed",
-            Event::TermsExtended { .. } => "terms_extended",
-            Event::ActorNamed { .. } => "actor_named",
-            Event::ClockStepped { .. } => "clock_stepped",
+            Event::DeadLettered { job, .. } => {
+                let failed = Event::Failed { job: *job, cause: FailureCause::Failed };
+                Some(failed.name())
+            }
+            _ => None,
         }
     }
+
+    /// Every name that it is told by, in this order.
+    pub fn told_as(&self) -> impl Iterator<Item = &'static str> {
+        self.told_before().into_iter().chain([self.name()])
+    }
+}
+
+/// Spells the events, each once.
+macro_rules! names {
+    ($($event:pat => $name:literal,)+) => {
+        impl Event {
+            /// Every name in the lifecycle stream.
+            pub const NAMES: &[&str] = &[$($name),+];
+
+            /// Its name in the lifecycle stream.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $($event => $name,)+
+                }
+            }
+        }
+    };
+}
+
+names! {
+    Event::Submitted { .. } => "job_submitted",
+    Event::Assigned { hedge: false, .. } => "task_assigned",
+    Event::Assigned { hedge: true, .. } => "job_hedged",
+    Event::Started { .. } => "job_started",
+    Event::Granted { .. } => "job_granted",
+    Event::Progressed { .. } => "job_progressed",
+    Event::Completed { .. } => "job_completed",
+    Event::AttemptFailed { .. } => "attempt_failed",
+    Event::Revoked { .. } => "attempt_revoked",
+    Event::HandedOff { .. } => "job_handed_off",
+    Event::Retried { .. } => "job_retried",
+    Event::Due { .. } => "job_due",
+    Event::Escalated { .. } => "job_escalated",
+    Event::DeadLettered { .. } => "job_dead_lettered",
+    Event::Failed { .. } => "job_failed",
+    Event::Skipped { .. } => "job_skipped",
+    Event::Cancelled { .. } => "job_cancelled",
+    Event::Reopened { .. } => "job_reopened",
+    Event::Pinned { .. } => "job_pinned",
+    Event::WorkerJoined { .. } => "worker_joined",
+    Event::WorkerReturned { .. } => "worker_returned",
+    Event::WorkerReported { .. } => "worker_reported",
+    Event::WorkerDraining { .. } => "worker_draining",
+    Event::WorkerUndrained { .. } => "worker_undrained",
+    Event::WorkerLost { .. } => "worker_lost",
+    Event::WorkerLeft { .. } => "worker_left",
+    Event::ModelLoaded { .. } => "model_loaded",
+    Event::WorkerInvited { .. } => "worker_invited",
+    Event::WorkerKeyBound { .. } => "worker_key_bound",
+    Event::WorkerKeyRotated { .. } => "worker_key_rotated",
+    Event::WorkerKeyRevoked { .. } => "worker_key_revoked",
+    Event::Paused { .. } => "type_paused",
+    Event::Unpaused { .. } => "type_unpaused",
+    Event::Configured { .. } => "config_changed",
+    Event::PredictorFailed { .. } => "predictor_failed",
+    Event::BreakerOpened { .. } => "breaker_opened",
+    Event::BreakerClosed => "breaker_closed",
+    Event::DriftDetected { .. } => "drift_detected",
+    Event::Warmed { .. } => "predictions_warmed",
+    Event::TermsExtended { .. } => "terms_extended",
+    Event::ActorNamed { .. } => "actor_named",
+    Event::ClockStepped { .. } => "clock_stepped",
 }

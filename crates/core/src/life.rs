@@ -71,16 +71,9 @@ impl Counts {
     /// What an event of the job makes of them.
     pub fn take(&mut self, event: &Event) {
         match event {
-            Event::AttemptFailed { cause, .. } => match cause {
-                FailureCause::Failed
-                | FailureCause::TimedOut
-                | FailureCause::Stalled
-                | FailureCause::Permanent => self.failures += 1,
-                FailureCause::WorkerLost => self.crashes += 1,
-                FailureCause::Undelivered | FailureCause::Returned | FailureCause::NoHandler => {
-                    self.returns += 1;
-                }
-            },
+            Event::AttemptFailed { cause: FailureCause::WorkerLost, .. } => self.crashes += 1,
+            Event::AttemptFailed { cause, .. } if cause.counts_against_job() => self.failures += 1,
+            Event::AttemptFailed { .. } => self.returns += 1,
             Event::Escalated { .. } => self.failures = 0,
             Event::Reopened { .. } => *self = Counts::default(),
             _ => {}

@@ -56,6 +56,10 @@ pub enum Rejection {
         "job {id} is {state}; only a job that failed, was cancelled or dead-lettered can be retried"
     )]
     NotRetryable { id: JobId, state: &'static str },
+    #[error(
+        "job {id} is to run at most once and may have run; retry it with force if it may run again"
+    )]
+    NeedsForce { id: JobId },
     #[error("job {id} depends on {dependency}, which did not complete; retry that first")]
     DependencyFailed { id: JobId, dependency: JobId },
     #[error("job {id} is on worker {worker}; cancel it or let it end before you pin it")]

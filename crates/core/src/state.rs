@@ -218,6 +218,9 @@ pub struct Run {
     pub live: u32,
 }
 
+/// Stands for every type where types are paused.
+pub const ALL_TYPES: &str = "*";
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worker {
     pub spec: Arc<WorkerSpec>,
@@ -236,6 +239,11 @@ pub struct Worker {
     pub used: Resources,
     /// Time spent on ended attempts, in all.
     pub busy: Micros,
+    /// Attempts that it completed, and those that failed there.
+    pub completed: u64,
+    pub failed: u64,
+    /// It said goodbye, and was not given up.
+    pub left: bool,
     /// Attempts at hand that are predicted to be short.
     pub short: u32,
     pub changed_at: Timestamp,
@@ -250,6 +258,8 @@ pub struct Listing {
     pub(crate) listed: Option<crate::index::groups::FreeKey>,
     /// When it was last heard of: volatile, a restart gives every worker a fresh term.
     pub(crate) seen_at: Timestamp,
+    /// What it last said of itself; no event tells of small changes.
+    pub(crate) beat: Option<Heartbeat>,
     /// A timer is set for it.
     pub(crate) watched: bool,
 }
@@ -257,6 +267,16 @@ pub struct Listing {
 impl Worker {
     pub fn id(&self) -> &Name {
         &self.spec.id
+    }
+
+    /// When it was last heard of, as far as is known.
+    pub fn last_seen(&self) -> Timestamp {
+        self.listing.seen_at.max(self.beat_at)
+    }
+
+    /// What it last said of itself.
+    pub fn last_beat(&self) -> Heartbeat {
+        self.listing.beat.unwrap_or(self.beat)
     }
 
     /// Idle or busy: once it has room, it is given more.
@@ -287,6 +307,11 @@ impl Worker {
         u32::try_from(self.held.len() as u64 * 1_000 / u64::from(self.spec.slots.max(1)))
             .unwrap_or(u32::MAX)
     }
+}
+
+fn is_paused(paused: &BTreeSet<Name>, kind: &Name) -> bool {
+    let all = |paused: &Name| paused.as_str() == ALL_TYPES;
+    !paused.is_empty() && (paused.contains(kind) || paused.iter().any(all))
 }
 
 /// Counts that are kept as things happen, because backpressure must not walk the queue.
@@ -398,6 +423,17 @@ impl State {
 
     pub fn breaker(&self) -> &Breaker {
         &self.breaker
+    }
+
+    /// Jobs of this type stay in the queue.
+    pub fn is_paused(&self, kind: &Name) -> bool {
+        is_paused(&self.paused, kind)
+    }
+
+    /// After a change of what is paused.
+    pub(crate) fn repause(&mut self) {
+        let State { paused, index, .. } = self;
+        index.classes.set_paused(|kind| is_paused(paused, kind));
     }
 
     pub fn paused(&self) -> &BTreeSet<Name> {

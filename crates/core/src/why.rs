@@ -12,7 +12,7 @@ use crate::model::{JobId, JobNo, Name, Phase, Target, Timestamp, WorkerId};
 use crate::place::candidates::Wanted;
 use crate::place::choose::{Choice, Reserved};
 use crate::place::predictor::predictor;
-use crate::state::{Job, JobState, State, Worker};
+use crate::state::{ALL_TYPES, Job, JobState, State, Worker};
 
 pub use place::{AHEAD_MAX, Place};
 pub use survey::{Fleet, Short};
@@ -166,7 +166,10 @@ impl State {
     ) -> Because {
         let class = self.index.classes.get(job.derived.class);
         if class.paused {
-            return Because::Paused { kind: class.requirements.kind.clone() };
+            let kind = &class.requirements.kind;
+            let kind =
+                if self.paused.contains(kind) { kind.clone() } else { Name::fixed(ALL_TYPES) };
+            return Because::Paused { kind };
         }
         if let Target::Receiver(receiver) = &class.requirements.target
             && self.worker_no(receiver.as_str()).is_none()

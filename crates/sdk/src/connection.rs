@@ -8,7 +8,7 @@ use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Uri};
 
 use crate::credentials::{Credentials, from_environment};
-use crate::error::ClientError;
+use crate::error::{ClientError, in_our_words};
 
 /// The largest message that is taken. The scheduler's own limit is lower.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 64 << 20;
@@ -108,6 +108,6 @@ impl Connection {
             reason = error.to_string();
             source = error.source();
         }
-        ClientError::Unreachable { address: self.address.clone(), reason }
+        ClientError::Unreachable { address: self.address.clone(), reason: in_our_words(&reason) }
     }
 }

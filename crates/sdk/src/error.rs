@@ -89,7 +89,7 @@ impl ClientError {
             Code::Internal | Code::DataLoss => ClientError::Protocol(reason),
             code => ClientError::Refused(Refusal {
                 code: text(status, CODE_KEY).unwrap_or_else(|| name(code).to_owned()),
-                message: status.message().to_owned(),
+                message: in_our_words(status.message()),
                 retry_after: text(status, RETRY_AFTER_KEY)
                     .and_then(|text| text.parse().ok())
                     .map(Duration::from_micros),
@@ -100,6 +100,25 @@ impl ClientError {
 
 fn text(status: &Status, key: &str) -> Option<String> {
     status.metadata().get(key)?.to_str().ok().map(str::to_owned)
+}
+
+/// What a library says of a message or a connection, as it concerns people.
+pub(crate) fn in_our_words(message: &str) -> String {
+    let words: [(&str, &str); 4] = [
+        (
+            "message length too large",
+            "the message is larger than the scheduler takes (message_bytes_max); send fewer or \
+             smaller jobs at a time",
+        ),
+        ("frame with invalid size", "it does not speak plain gRPC there; with TLS, write https://"),
+        ("InvalidContentType", "it does not speak TLS there; write http://"),
+        (
+            "UnknownIssuer",
+            "its certificate is signed by nobody known here; name the authority (--ca)",
+        ),
+    ];
+    let known = words.iter().find(|(theirs, _)| message.contains(theirs));
+    known.map_or_else(|| message.to_owned(), |(_, ours)| (*ours).to_owned())
 }
 
 /// The message and what lies below it: "transport error" alone helps nobody.
@@ -114,7 +133,7 @@ fn reason(status: &Status) -> String {
         }
         source = error.source();
     }
-    reason
+    in_our_words(reason.trim_start_matches("transport error: "))
 }
 
 /// Codes of calls that carry none of ours.

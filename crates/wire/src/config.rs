@@ -1,6 +1,6 @@
 //! The live configuration.
 
-use bellwether_core::model::config::{PredictorKind, Weights};
+use bellwether_core::model::config::{Backoff, PredictorKind, Priorities, Weights};
 use bellwether_core::model::{Config, Micros, Strategy};
 
 use crate::malformed::{Malformed, at_most, name};
@@ -22,6 +22,13 @@ macro_rules! config_fields {
                     load: config.weights.load,
                     priority: config.weights.priority,
                 }),
+                priorities: Some(v1::Priorities {
+                    low: config.priorities.low,
+                    normal: config.priorities.normal,
+                    high: config.priorities.high,
+                    critical: config.priorities.critical,
+                }),
+                retry_backoff: config.retry_backoff.to_wire(),
                 duration_by_type: config
                     .duration_by_type
                     .iter()
@@ -47,6 +54,14 @@ macro_rules! config_fields {
                     load: weights.load,
                     priority: weights.priority,
                 },
+                priorities: wire.priorities.map_or_else(Priorities::default, |points| Priorities {
+                    low: points.low,
+                    normal: points.normal,
+                    high: points.high,
+                    critical: points.critical,
+                }),
+                retry_backoff: Backoff::optional("retry_backoff", wire.retry_backoff)?
+                    .unwrap_or_default(),
                 duration_by_type: wire
                     .duration_by_type
                     .iter()

@@ -26,6 +26,7 @@ pub fn decision_to_wire(decision: &Decision) -> v1::Decision {
             predicted_finish: shadow.predicted_finish.0,
             live_finish: shadow.live_finish.0,
             round_robin_finish: shadow.round_robin_finish.0,
+            round_robin: shadow.round_robin.map_or(0, |worker| worker.0),
         }),
         basis: decision.basis.as_ref().map(basis_to_wire),
     }
@@ -104,6 +105,7 @@ pub fn decision_from_wire(wire: &v1::Decision) -> Result<Decision, Malformed> {
             predicted_finish: Micros(shadow.predicted_finish),
             live_finish: Micros(shadow.live_finish),
             round_robin_finish: Micros(shadow.round_robin_finish),
+            round_robin: (shadow.round_robin > 0).then_some(WorkerNo(shadow.round_robin)),
         }),
         basis: wire.basis.as_ref().map(basis_from_wire).transpose()?,
     })

@@ -187,6 +187,11 @@ fn target(role: &str, receiver: &str) -> Result<Target, Malformed> {
     }
 }
 
+/// What a job was escalated to.
+pub fn escalated_to_wire(priority: Priority, role: Option<&Name>) -> v1::Escalation {
+    v1::Escalation { priority: priority.to_wire(), role: text(role) }
+}
+
 fn escalation_to_wire(escalation: &Escalation) -> v1::Escalation {
     v1::Escalation {
         priority: escalation.priority.map_or(0, Mirror::to_wire),
@@ -208,11 +213,23 @@ pub(crate) fn text(name: Option<&Name>) -> String {
     name.map_or_else(String::new, Name::to_string)
 }
 
-pub(crate) fn texts(names: &[Name]) -> Vec<String> {
+pub fn texts(names: &[Name]) -> Vec<String> {
     names.iter().map(Name::to_string).collect()
 }
 
 impl v1::JobSpec {
+    /// From now on it has this priority, and this role if there is one.
+    pub fn escalate(&mut self, to: &v1::Escalation) {
+        if to.priority != 0 {
+            self.priority = to.priority;
+        }
+        if !to.role.is_empty() {
+            let requirements = self.requirements.get_or_insert_default();
+            requirements.role.clone_from(&to.role);
+            requirements.receiver.clear();
+        }
+    }
+
     /// A job with every default; it gets an id if this is empty.
     pub fn new(id: impl Into<String>, kind: impl Into<String>) -> v1::JobSpec {
         let requirements = v1::Requirements { r#type: kind.into(), ..Default::default() };

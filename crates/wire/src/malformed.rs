@@ -30,6 +30,8 @@ pub enum Problem {
     NotAllowed { given: String, wanted: &'static str },
     #[error("is not known{}", suggestion(.nearest.as_deref()))]
     Unknown { nearest: Option<String> },
+    #[error("stands twice; say it once")]
+    Twice,
     #[error("excludes {other}; give one of them")]
     Excludes { other: &'static str },
 }

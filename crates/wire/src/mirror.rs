@@ -1,7 +1,7 @@
 //! Enums that the core and the schema both have.
 
 use bellwether_core::event::DeadReason;
-use bellwether_core::model::config::PredictorKind;
+use bellwether_core::model::config::{Backoff, PredictorKind};
 use bellwether_core::model::{
     FailureCause, Guarantee, JobStatus, KeyStanding, OnFailure, Priority, RevokeReason, Strategy,
 };
@@ -79,8 +79,12 @@ mirror!(
 mirror!(KeyStanding, "it must be a standing from 1 to 3": FirstUse, Approved, Revoked);
 mirror!(DeadReason, "it must be a reason from 1 to 2": RetriesUsedUp, Poison);
 mirror!(
-    Strategy, "it must be a strategy from 1 to 5":
-    Predictive, LeastLoaded, RoundRobin, Affinity, Random,
+    Strategy, "it must be a strategy from 1 to 5, or 100":
+    Predictive, LeastLoaded, RoundRobin, Affinity, Random, Formula,
 );
 mirror!(BreakerState, "it must be a state from 1 to 3": Closed, HalfOpen, Open);
-mirror!(PredictorKind, "it must be a predictor from 1 to 3": Ema, Hierarchical, Auto);
+mirror!(
+    PredictorKind, "it must be a predictor from 1 to 3, or 100":
+    Ema, Hierarchical, Auto, Failing,
+);
+mirror!(Backoff, "it must be a backoff from 1 to 3": Exponential, Linear, Constant);

@@ -81,6 +81,7 @@ pub fn kind_and_code(rejection: &Rejection) -> (Kind, &'static str) {
         Rejection::UnknownJob { .. } => (Kind::Unknown, "unknown_job"),
         Rejection::AlreadyEnded { .. } => (Kind::Conflict, "already_ended"),
         Rejection::NotRetryable { .. } => (Kind::Conflict, "not_retryable"),
+        Rejection::NeedsForce { .. } => (Kind::Conflict, "needs_force"),
         Rejection::DependencyFailed { .. } => (Kind::Conflict, "dependency_failed"),
         Rejection::AlreadyPlaced { .. } => (Kind::Conflict, "already_placed"),
         Rejection::UnknownWorker { .. } => (Kind::Unknown, "unknown_worker"),

@@ -159,7 +159,7 @@ impl JobState {
 words!(
     WorkerStatus:
     Idle => "idle", Busy => "busy", Overloaded => "overloaded", Draining => "draining",
-    Unreachable => "unreachable";
+    Unreachable => "unreachable", Left => "left";
     Unspecified => "unknown"
 );
 words!(

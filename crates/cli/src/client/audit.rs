@@ -6,7 +6,7 @@ use bellwether_wire::json::unit::Moment;
 use clap::Args;
 use serde_json::json;
 
-use super::events::{payload, read};
+use super::events::payload;
 use super::time_text::time_text;
 use super::{Connect, block_on};
 use crate::exit::Verdict;
@@ -47,20 +47,20 @@ async fn list(arguments: Arguments) -> anyhow::Result<Verdict> {
         kinds: arguments.action.clone(),
         actor: arguments.actor.clone().unwrap_or_default(),
         by_hand: true,
+        until_now: true,
         ..Default::default()
     };
-    read(&client, request, false, |event| {
-        if !arguments.is_wanted(event) {
-            return Ok(());
+    let mut events = client.events(request);
+    while let Some(event) = events.next_or_end().await? {
+        if !arguments.is_wanted(&event) {
+            continue;
         }
         if arguments.json {
-            output::print_json(&line(event))?;
+            output::print_json(&line(&event))?;
         } else {
-            output::print(&readable(event))?;
+            output::print(&readable(&event))?;
         }
-        Ok(())
-    })
-    .await?;
+    }
     Ok(Verdict::Fine)
 }
 

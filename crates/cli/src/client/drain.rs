@@ -1,5 +1,8 @@
 //! `bellwether drain`.
 
+use std::time::Duration;
+
+use bellwether_sdk::{Client, v1};
 use clap::Args;
 use serde_json::json;
 
@@ -17,6 +20,9 @@ pub(crate) struct Arguments {
     /// Give it jobs again
     #[arg(long)]
     undo: bool,
+    /// Return once it holds no more jobs
+    #[arg(long, conflicts_with = "undo")]
+    wait: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -31,6 +37,9 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
         } else {
             client.drain(worker).await?;
         }
+        if arguments.wait {
+            until_empty(&client, worker).await?;
+        }
         if arguments.json {
             output::print_json(&json!({ "worker": worker, "draining": !arguments.undo }))?;
         } else {
@@ -39,4 +48,19 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
         }
         Ok(Verdict::Fine)
     })
+}
+
+/// How often a worker that drains is looked at.
+const PAUSE: Duration = Duration::from_millis(200);
+
+async fn until_empty(client: &Client, worker: &str) -> anyhow::Result<()> {
+    loop {
+        let workers = client.workers(false).await?;
+        let is_it = |one: &&v1::Worker| one.spec.as_ref().is_some_and(|spec| spec.id == worker);
+        // One that is gone holds nothing.
+        if workers.iter().find(is_it).is_none_or(|worker| worker.held.is_empty()) {
+            return Ok(());
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
 }

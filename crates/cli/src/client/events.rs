@@ -1,13 +1,14 @@
 //! `bellwether events`.
 
 use bellwether_core::model::{Seq, Timestamp};
-use bellwether_sdk::{Client, v1};
+use bellwether_sdk::v1;
 use bellwether_wire::event::entry_from_wire;
 use bellwether_wire::json::unit::Moment;
 use bellwether_wire::json::{event_to_json, hex};
 use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::time_text::time_text;
 use super::{Connect, block_on};
@@ -58,53 +59,19 @@ async fn watch(arguments: Arguments) -> anyhow::Result<Verdict> {
         job_id: arguments.job.clone().unwrap_or_default(),
         run_id: arguments.run.clone().unwrap_or_default(),
         actor: arguments.actor.clone().unwrap_or_default(),
+        until_now: !arguments.follow,
         ..Default::default()
     };
-    read(&client, request, arguments.follow, |event| {
+    let mut events = client.events(request);
+    while let Some(event) = events.next_or_end().await? {
         if arguments.json {
-            output::print_json(&line(event))?;
+            output::print_json(&line(&event))?;
         } else {
-            output::print(&readable(event))?;
+            output::print(&readable(&event))?;
         }
-        Ok(())
-    })
-    .await?;
+    }
     Ok(Verdict::Fine)
 }
-
-/// Gives each event, to the last that there is now or for ever.
-pub(super) async fn read(
-    client: &Client,
-    request: v1::WatchEventsRequest,
-    follow: bool,
-    mut each: impl FnMut(&v1::EventEnvelope) -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
-    let last = if follow { u64::MAX } else { client.status().await?.position };
-    if request.from > last {
-        return Ok(());
-    }
-    let mut events = client.events(request);
-    loop {
-        // Filtered streams say nothing of what they left out, so silence has to end it.
-        let event = if follow {
-            events.next().await?
-        } else {
-            match tokio::time::timeout(QUIET, events.next()).await {
-                Ok(event) => event?,
-                Err(_) => return Ok(()),
-            }
-        };
-        if event.seq <= last {
-            each(&event)?;
-        }
-        if event.seq >= last {
-            return Ok(());
-        }
-    }
-}
-
-/// History comes without pauses: after this long there is no more of it.
-const QUIET: std::time::Duration = std::time::Duration::from_millis(500);
 
 pub(super) fn payload(event: &v1::EventEnvelope) -> Option<Value> {
     let wire = event.payload.clone()?;
@@ -133,7 +100,8 @@ struct Line<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     peer: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    payload: Option<Value>,
+    payload: Option<Box<RawValue>>,
+    /// Blake3 of the payload as it stands here.
     #[serde(skip_serializing_if = "String::is_empty")]
     payload_hash: String,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -145,6 +113,8 @@ struct Line<'a> {
 }
 
 fn line(event: &v1::EventEnvelope) -> Line<'_> {
+    let payload = payload(event).and_then(|payload| to_raw_value(&payload).ok());
+    let hash = payload.as_ref().map(|payload| blake3::hash(payload.get().as_bytes()));
     Line {
         seq: event.seq,
         at: Moment(Timestamp(event.at)),
@@ -156,8 +126,8 @@ fn line(event: &v1::EventEnvelope) -> Line<'_> {
         worker: &event.worker_id,
         actor: &event.actor,
         peer: &event.peer,
-        payload: payload(event),
-        payload_hash: hex(&event.payload_hash),
+        payload,
+        payload_hash: hash.map_or_else(String::new, |hash| hash.to_string()),
         prior_hash: hex(&event.prior_hash),
         post_hash: hex(&event.post_hash),
         error: &event.error,

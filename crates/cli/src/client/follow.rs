@@ -60,17 +60,28 @@ pub(super) async fn to_the_end_or_cancelled(client: &Client, id: &str) -> anyhow
     }
 }
 
+/// The job's own code, or where it was skipped that of the job that did not complete.
+pub(super) async fn verdict_or_root_cause(client: &Client, job: &Job) -> anyhow::Result<Verdict> {
+    if job.0.root_cause.is_empty() {
+        return Ok(verdict(job));
+    }
+    Ok(verdict(&client.job(&job.0.root_cause, 0).await?))
+}
+
 /// The job's own code: that of its command if it has one.
 pub(super) fn verdict(job: &Job) -> Verdict {
     match job.state() {
         v1::JobState::Completed => Verdict::Fine,
-        v1::JobState::Cancelled | v1::JobState::Skipped => Verdict::JobCancelled,
+        v1::JobState::Cancelled | v1::JobState::Skipped => Verdict::NotTheCommand,
         _ => {
             let error =
                 job.0.attempts.iter().rev().find_map(|attempt| {
                     Some(attempt.error.as_str()).filter(|error| !error.is_empty())
                 });
-            Verdict::JobFailed(error.and_then(exec::exit_code).unwrap_or(1))
+            match error.and_then(exec::exit_code) {
+                Some(code) => Verdict::CommandFailed(code),
+                None => Verdict::NotTheCommand,
+            }
         }
     }
 }

@@ -1,21 +1,27 @@
 //! Subcommands that talk to a running scheduler.
 
 pub(crate) mod audit;
+mod bulk;
 pub(crate) mod cancel;
+pub(crate) mod config;
 mod connect;
 pub(crate) mod decisions;
 pub(crate) mod drain;
 pub(crate) mod events;
 pub(crate) mod explain;
 pub(crate) mod explain_text;
+mod filter;
 mod follow;
 pub(crate) mod job;
 pub(crate) mod jobs;
 pub(crate) mod logs;
 pub(crate) mod names;
+pub(crate) mod pause;
+pub(crate) mod pin;
 pub(crate) mod predictions;
 pub(crate) mod retry;
 pub(crate) mod run;
+pub(crate) mod runs;
 pub(crate) mod shadow;
 pub(crate) mod snapshot;
 mod standard_input;
@@ -23,6 +29,7 @@ pub(crate) mod status;
 pub(crate) mod submit;
 mod submit_file;
 mod time_text;
+pub(crate) mod types;
 pub(crate) mod workers;
 
 pub(crate) use connect::{Connect, block_on};

@@ -11,7 +11,7 @@ use clap::Args;
 use super::logs::Printer;
 use super::submit::CommonArguments;
 use super::{Connect, block_on, follow, standard_input};
-use crate::exit::Verdict;
+use crate::exit::{self, Verdict};
 use crate::output;
 use crate::worker::exec;
 use crate::worker::payload::{self, Payload, Setting, Word};
@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
-    block_on(submit_and_follow(arguments))
+    exit::beside_a_command(block_on(submit_and_follow(arguments)))
 }
 
 async fn submit_and_follow(arguments: Arguments) -> anyhow::Result<Verdict> {

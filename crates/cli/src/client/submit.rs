@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use bellwether_sdk::client::Accepted;
 use bellwether_sdk::{Client, NewJob, Refusal, new_id, v1};
+use bellwether_server::config::value;
 use bellwether_wire::json::Job;
 use clap::Args;
 use serde_json::json;
 
 use super::submit_file;
 use super::{Connect, block_on, follow};
-use crate::exit::Verdict;
+use crate::exit::{self, Verdict};
 use crate::output;
 
 /// Submit jobs. It returns with 0 only once they are durable.
@@ -47,6 +48,9 @@ struct JobArguments {
     /// What the job is about, as JSON
     #[arg(long, value_name = "JSON", value_parser = is_json)]
     payload: Option<String>,
+    /// The same from a file; `-` is standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "payload")]
+    payload_file: Option<PathBuf>,
     #[command(flatten)]
     common: CommonArguments,
 }
@@ -63,8 +67,8 @@ pub(super) struct CommonArguments {
     /// Retries after a failure
     #[arg(long, value_name = "N")]
     retry: Option<u32>,
-    /// Seconds that it may run
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    /// How long it may run: seconds, or with a unit as 5m
+    #[arg(long, value_name = "SPAN", value_parser = span)]
     timeout: Option<std::time::Duration>,
     /// How often it may run
     #[arg(long, value_name = "GUARANTEE", value_parser = ["at_most_once", "at_least_once", "exactly_once"])]
@@ -78,6 +82,12 @@ pub(super) struct CommonArguments {
     /// A capability that the worker must have; may be given several times
     #[arg(long, value_name = "CAPABILITY")]
     capability: Vec<String>,
+    /// Millicores that it needs
+    #[arg(long, value_name = "MILLICORES")]
+    cpu: Option<u32>,
+    /// Memory that it needs: bytes, or with a unit as 512MiB
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    memory: Option<u64>,
     /// A model that must be warm
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
@@ -90,8 +100,8 @@ pub(super) struct CommonArguments {
     /// What it shares with other jobs, as a tenant or a machine; kept and shown
     #[arg(long, value_name = "KEY")]
     concurrency_key: Option<String>,
-    /// Seconds to wait before it may start
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    /// How long to wait before it may start: seconds, or with a unit as 5m
+    #[arg(long, value_name = "SPAN", value_parser = span)]
     delay: Option<std::time::Duration>,
 }
 
@@ -100,13 +110,15 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
         Some(path) => submit_file::read(path)?,
         None => {
             let kind = arguments.job.kind.clone().context("give --type, or a file")?;
-            let job = arguments.job.job(kind);
+            let job = arguments.job.job(kind)?;
             let submission = v1::Submission::from(job);
             submission.jobs.iter().try_for_each(|job| submit_file::check(job, false))?;
             vec![submission]
         }
     };
-    block_on(submit(arguments, submissions))
+    let waits = arguments.wait;
+    let result = block_on(submit(arguments, submissions));
+    if waits { exit::beside_a_command(result) } else { result }
 }
 
 async fn submit(arguments: Arguments, submissions: Vec<v1::Submission>) -> anyhow::Result<Verdict> {
@@ -153,7 +165,8 @@ fn print(result: &Result<Accepted, Refusal>, as_json: bool) -> anyhow::Result<()
     }
 }
 
-/// The first job that did not complete gives the code.
+/// The first job that did not complete gives the code; one that was skipped that of what it was
+/// skipped for.
 async fn wait(client: &Client, ids: Vec<String>, as_json: bool) -> anyhow::Result<Verdict> {
     let mut verdict = Verdict::Fine;
     for id in ids {
@@ -165,18 +178,23 @@ async fn wait(client: &Client, ids: Vec<String>, as_json: bool) -> anyhow::Resul
             output::print_json(&Job::from(job.0.clone()))?;
         }
         if verdict == Verdict::Fine {
-            verdict = follow::verdict(&job);
+            verdict = follow::verdict_or_root_cause(client, &job).await?;
         }
     }
     Ok(verdict)
 }
 
 impl JobArguments {
-    fn job(&self, kind: String) -> NewJob {
-        let job = NewJob::new(kind)
-            .id(self.id.clone().unwrap_or_else(new_id))
-            .payload(self.payload.clone().unwrap_or_default());
-        self.common.apply(job)
+    fn job(&self, kind: String) -> anyhow::Result<NewJob> {
+        let payload = match &self.payload_file {
+            Some(path) => {
+                let text = submit_file::read_text(path)?;
+                is_json(&text).map_err(|why| anyhow::anyhow!("{}: {why}", path.display()))?
+            }
+            None => self.payload.clone().unwrap_or_default(),
+        };
+        let id = self.id.clone().unwrap_or_else(new_id);
+        Ok(self.common.apply(NewJob::new(kind).id(id).payload(payload)))
     }
 }
 
@@ -206,6 +224,8 @@ impl CommonArguments {
         requirements.role = self.role.clone().unwrap_or_default();
         requirements.receiver = self.receiver.clone().unwrap_or_default();
         requirements.model = self.model.clone().unwrap_or_default();
+        requirements.cpu = self.cpu.unwrap_or(0);
+        requirements.memory = self.memory.unwrap_or(0);
         requirements.capabilities.clone_from(&self.capability);
         if let Some(timeout) = self.timeout {
             job = job.timeout(timeout);
@@ -233,8 +253,11 @@ fn is_json(text: &str) -> Result<String, String> {
         .map_err(|error| format!("{error}; a payload is JSON, a text in it needs quotes"))
 }
 
-fn seconds(text: &str) -> Result<std::time::Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| format!("`{text}` is not a number of seconds"))?;
-    std::time::Duration::try_from_secs_f64(seconds)
-        .map_err(|_| format!("`{text}` is not a number of seconds from 0 on"))
+fn span(text: &str) -> Result<std::time::Duration, String> {
+    let micros = value::span(text).map_err(|wanted| format!("it must be {wanted}"))?;
+    Ok(std::time::Duration::from_micros(micros.0))
+}
+
+fn bytes(text: &str) -> Result<u64, String> {
+    value::bytes(text).map_err(|wanted| format!("it must be {wanted}"))
 }

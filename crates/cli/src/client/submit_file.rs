@@ -15,7 +15,8 @@ use crate::worker::payload::{self, Payload};
 /// Submissions in one message; several messages are under way at a time.
 const BATCH: usize = 1_000;
 
-pub(super) fn read(path: &Path) -> anyhow::Result<Vec<v1::Submission>> {
+/// `-` is standard input.
+pub(super) fn read_text(path: &Path) -> anyhow::Result<String> {
     let mut text = String::new();
     if path == Path::new("-") {
         std::io::stdin().read_to_string(&mut text).context("failed to read standard input")?;
@@ -23,6 +24,11 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Vec<v1::Submission>> {
         text = std::fs::read_to_string(path)
             .with_context(|| format!("failed to read {}", path.display()))?;
     }
+    Ok(text)
+}
+
+pub(super) fn read(path: &Path) -> anyhow::Result<Vec<v1::Submission>> {
+    let text = read_text(path)?;
     let mut generate = || Name::new(&new_id()).expect("a generated id is a name");
     let drafts = bellwether_wire::json::submissions(&text, &mut generate)
         .with_context(|| format!("failed to read jobs from {}", path.display()))?;

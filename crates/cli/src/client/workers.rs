@@ -7,6 +7,7 @@ use bellwether_wire::json::{Worker, hex};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
+use super::time_text::time_text;
 use super::{Connect, block_on};
 use crate::exit::Verdict;
 use crate::output;
@@ -126,10 +127,14 @@ async fn list(arguments: List) -> anyhow::Result<()> {
             .into_iter()
             .try_for_each(|worker| output::print_json(&Worker::from(worker)));
     }
-    let mut listing =
-        Listing::new(&["id", "status", "slots", "held", "completed", "failed", "roles", "zone"]);
+    let mut listing = Listing::new(&[
+        "id", "status", "slots", "held", "completed", "failed", "load", "cpu", "memory",
+        "last seen", "roles", "zone",
+    ]);
     for worker in &workers {
         let spec = worker.spec.clone().unwrap_or_default();
+        let beat = worker.beat.unwrap_or_default();
+        let share = |permille: u32| output::percent(f64::from(permille) / 1e3).into();
         listing.row(vec![
             spec.id.into(),
             Paint::state(worker.status().as_str()),
@@ -137,6 +142,10 @@ async fn list(arguments: List) -> anyhow::Result<()> {
             worker.held.len().to_string().into(),
             worker.completed.to_string().into(),
             worker.failed.to_string().into(),
+            share(beat.load_permille),
+            share(beat.cpu_permille),
+            share(beat.memory_permille),
+            time_text(worker.last_seen).unwrap_or_default().into(),
             spec.roles.join(",").into(),
             spec.zone.into(),
         ]);

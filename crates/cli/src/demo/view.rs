@@ -110,7 +110,8 @@ fn workers(story: &Story) -> Vec<String> {
                 .filter(|held| held.running)
                 .map(|held| held.id.as_str())
                 .collect();
-            let gone = !worker.connected || worker.status() == WorkerStatus::Unreachable;
+            let gone = !worker.connected
+                || matches!(worker.status(), WorkerStatus::Unreachable | WorkerStatus::Left);
             let doing = if gone { "\x1b[31mgone\x1b[0m".to_owned() } else { held.join("  ") };
             format!("  {:<4} {:<10} {doing}", spec.id, spec.class)
         })

@@ -66,6 +66,21 @@ enum NotStarted {
     Start { program: String, source: std::io::Error },
 }
 
+impl NotStarted {
+    /// As shells and `env` say it: 127 if there is no such command, 126 if it can't be run.
+    fn outcome(&self) -> Outcome {
+        match self {
+            NotStarted::Start { source, .. } => {
+                let code = if source.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
+                Outcome::retry(format_args!("{EXIT_CODE}{code}: {self}"))
+            }
+            NotStarted::Secret(_) | NotStarted::NotAllowed(_) | NotStarted::Folder { .. } => {
+                Outcome::retry(self)
+            }
+        }
+    }
+}
+
 impl Room {
     fn command(&self, program: &Path, context: &Context) -> Result<Command, NotStarted> {
         let failed = |source| NotStarted::Start { program: program.display().to_string(), source };
@@ -132,7 +147,7 @@ pub(super) async fn run_fixed(context: Context, room: Arc<Room>, line: Arc<str>)
     });
     match group {
         Ok(group) => follow(group, &context, &Mask::default()).await,
-        Err(error) => Outcome::retry(error),
+        Err(error) => error.outcome(),
     }
 }
 
@@ -144,7 +159,7 @@ pub(super) async fn run(context: Context, room: Arc<Room>) -> Outcome {
     };
     match begin(&context, &room, &payload) {
         Ok((group, mask)) => follow(group, &context, &mask).await,
-        Err(error) => Outcome::retry(error),
+        Err(error) => error.outcome(),
     }
 }
 

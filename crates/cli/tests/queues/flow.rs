@@ -14,7 +14,24 @@ crate::for_every_backend!(
     what_can_not_be_a_job_is_set_aside_and_the_rest_goes_on,
     a_full_scheduler_leaves_the_rest_in_the_queue_and_loses_nothing,
     the_priority_of_a_message_is_that_of_its_job,
+    a_job_may_come_before_what_it_depends_on,
 );
+
+async fn a_job_may_come_before_what_it_depends_on(kind: Kind) -> Result<()> {
+    let site = Site::start(kind).await?;
+    let (broker, worker) = (site.outside()?, site.worker()?);
+    let late = json!({"id": "late", "type": "count"});
+    let early = json!({"id": "early", "type": "count", "dependencies": ["late"]});
+    let other = json!({"id": "other", "type": "count"});
+    broker.publish(vec![message("m-1", &early), message("m-2", &other)]).await?;
+    // Nothing else waits for it.
+    worker.has_run(1).await?;
+    broker.publish(vec![message("m-3", &late)]).await?;
+    worker.has_run(3).await?;
+    let backlog = broker.backlog(&Channel::Dead).await?;
+    ensure!(backlog.unwrap_or(0) == 0, "{backlog:?}");
+    Ok(())
+}
 
 async fn jobs_are_executed_and_their_events_come_out(kind: Kind) -> Result<()> {
     let site = Site::start(kind).await?;

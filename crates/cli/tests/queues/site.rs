@@ -63,6 +63,7 @@ impl Site {
             .arg(config)
             .arg("--data-dir")
             .arg(self.path("data"))
+            .env("BELLWETHER_QUEUE_UNKNOWN_DEPENDENCY_WAIT", "5s")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log)

@@ -16,7 +16,7 @@ fn a_command_runs_on_a_worker_and_its_output_and_code_come_back() {
     assert!(String::from_utf8_lossy(&failed.stderr).contains("exit code 7: why"));
 
     let missing = world.run(&["run", "--", "/no/such/command"]);
-    assert_eq!(missing.status.code(), Some(1));
+    assert_eq!(missing.status.code(), Some(127));
     assert!(String::from_utf8_lossy(&missing.stderr).contains("failed to start"));
 }
 
@@ -91,7 +91,7 @@ fn files_of_jobs_and_runs_are_taken() {
 fn what_the_scheduler_refuses_exits_with_4_and_a_code() {
     let world = World::new();
     world.submit_exec("a", "true", &[]);
-    let again = world.run(&["submit", "--type", "exec", "--id", "a", "--json"]);
+    let again = world.run(&["submit", "--type", "t", "--id", "a", "--json"]);
     assert_eq!(again.status.code(), Some(4));
     let answer: serde_json::Value = serde_json::from_slice(&again.stdout).unwrap();
     assert_eq!(answer["rejection"]["code"], "duplicate_job");

@@ -16,6 +16,7 @@ pub(crate) struct World {
     arguments: Vec<String>,
     server: Option<Process>,
     pub(crate) address: String,
+    pub(crate) http: String,
 }
 
 /// Killed when dropped.
@@ -30,7 +31,8 @@ impl World {
     pub(crate) fn with(prepare: impl FnOnce(&Path) -> Vec<String>) -> World {
         let folder = tempfile::tempdir().expect("the temporary folder is writable");
         let arguments = prepare(folder.path());
-        let mut world = World { folder, arguments, server: None, address: String::new() };
+        let (address, http) = (String::new(), String::new());
+        let mut world = World { folder, arguments, server: None, address, http };
         world.serve("127.0.0.1:0");
         world
     }
@@ -61,14 +63,20 @@ impl World {
         BufReader::new(stdout).read_line(&mut line).expect("the scheduler says where it is");
         let hello: Value = serde_json::from_str(&line).expect("the scheduler started");
         self.address = format!("http://{}", hello["grpc"].as_str().expect("an address"));
+        self.http = hello["http"].as_str().expect("an address").to_owned();
         self.server = Some(Process(child));
+    }
+
+    /// Starts it on the same port, after it has stopped.
+    pub(crate) fn serve_again(&mut self) {
+        let port = self.address.trim_start_matches("http://").to_owned();
+        self.serve(&port);
     }
 
     /// kill -9 and a new start on the same port.
     pub(crate) fn crash_and_restart(&mut self) {
         drop(self.server.take());
-        let port = self.address.trim_start_matches("http://").to_owned();
-        self.serve(&port);
+        self.serve_again();
     }
 
     pub(crate) fn stop(&mut self) {

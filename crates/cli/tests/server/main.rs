@@ -1,5 +1,6 @@
 //! The real binary as scheduler, worker and client.
 
+mod answers;
 mod commands;
 mod confined;
 mod durability;
@@ -9,6 +10,9 @@ mod keys;
 mod logging;
 mod measuring;
 mod output;
+mod reference;
+mod rest;
 mod room;
 mod security;
+mod steering;
 mod types;

@@ -81,6 +81,6 @@ fn a_command_that_waits_says_what_for_and_an_interrupt_cancels_it() {
     waiting.says("no worker is registered");
     waiting.process.signal(rustix::process::Signal::INT);
     waiting.says("cancelling job j");
-    assert_eq!(waiting.process.0.wait().unwrap().code(), Some(5));
+    assert_eq!(waiting.process.0.wait().unwrap().code(), Some(125));
     assert_eq!(world.state("j"), "cancelled");
 }

@@ -21,8 +21,10 @@ impl State {
         seq: Seq,
         at: Timestamp,
     ) {
-        let busy = self.workers.get(no).map_or(self.least_busy(&spec.class), |known| known.busy);
-        if self.workers.get(no).is_some() {
+        let known = self.workers.get(no);
+        let busy = known.map_or_else(|| self.least_busy(&spec.class), |known| known.busy);
+        let (completed, failed) = known.map_or((0, 0), |known| (known.completed, known.failed));
+        if known.is_some() {
             self.leave_group(no);
         }
         self.last_worker = self.last_worker.max(no);
@@ -39,6 +41,9 @@ impl State {
             held: Vec::new(),
             used: Resources::default(),
             busy,
+            completed,
+            failed,
+            left: false,
             short: 0,
             changed_at: at,
             last: seq,
@@ -62,6 +67,7 @@ impl State {
         // What it last said of itself still holds: an unchanged report makes no event.
         let overloaded = worker.beat.overloaded;
         worker.status = if overloaded { WorkerStatus::Overloaded } else { WorkerStatus::Open };
+        worker.left = false;
         worker.changed_at = at;
         worker.last = seq;
         self.expect_ends(no);
@@ -100,9 +106,10 @@ impl State {
         self.wake(no);
     }
 
-    pub(super) fn lose_worker(&mut self, no: WorkerNo, seq: Seq, at: Timestamp) {
+    pub(super) fn lose_worker(&mut self, no: WorkerNo, left: bool, seq: Seq, at: Timestamp) {
         let worker = self.expect_worker_mut(no);
         worker.status = WorkerStatus::Unreachable;
+        worker.left = left;
         worker.changed_at = at;
         worker.last = seq;
         self.relist_worker(no);

@@ -2,7 +2,7 @@
 
 use crate::index::timers::Timer;
 use crate::model::{
-    Attempt, JobNo, JobStatus, Micros, OnFailure, Phase, Resources, Timestamp, Token,
+    Attempt, FailureCause, JobNo, JobStatus, Micros, OnFailure, Phase, Resources, Timestamp, Token,
 };
 use crate::place::predictor::Observation;
 use crate::state::{JobState, State};
@@ -33,6 +33,18 @@ impl State {
     }
 
     /// Takes an attempt off its job and its worker.
+    /// How the worker of this attempt did: without a cause it completed.
+    pub(super) fn count_attempt(&mut self, no: JobNo, token: Token, cause: Option<FailureCause>) {
+        let Some(worker) = self.expect_job(no).attempt(token).map(|attempt| attempt.worker) else {
+            return;
+        };
+        let worker = self.expect_worker_mut(worker);
+        match cause {
+            None => worker.completed += 1,
+            Some(cause) => worker.failed += u64::from(cause.counts_against_job()),
+        }
+    }
+
     pub(super) fn detach(&mut self, no: JobNo, token: Token, at: Timestamp) {
         let job = self.jobs.get_mut(no).expect("events name jobs that are remembered");
         let JobState::Active(attempts) = &mut job.state else { return };

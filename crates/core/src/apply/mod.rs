@@ -65,6 +65,7 @@ impl State {
                 });
             }
             Event::Completed { job, token, result_hash, .. } => {
+                self.count_attempt(*job, *token, None);
                 self.learn_from(*job, *token, at);
                 let end = JobState::Completed { token: *token, result_hash: *result_hash };
                 self.end_job(*job, end, at);
@@ -77,7 +78,8 @@ impl State {
                     self.cannot_handle(worker, &kind);
                 }
             }
-            Event::AttemptFailed { job, token, .. } | Event::Revoked { job, token, .. } => {
+            Event::AttemptFailed { job, token, cause, .. } => {
+                self.count_attempt(*job, *token, Some(*cause));
                 self.detach(*job, *token, at);
             }
             Event::HandedOff { job, token, handoff } => {
@@ -85,6 +87,7 @@ impl State {
                 self.hand_off(*job, handoff);
                 self.queue_job(*job, at, at);
             }
+            Event::Revoked { job, token, .. } => self.detach(*job, *token, at),
             Event::Retried { job, not_before, avoid } => {
                 self.expect_job_mut(*job).avoid = (*avoid).into();
                 self.queue_job(*job, *not_before, at);
@@ -114,9 +117,8 @@ impl State {
             Event::WorkerReported { worker, beat } => self.take_report(*worker, *beat, seq, at),
             Event::WorkerDraining { worker } => self.set_draining(*worker, true, seq),
             Event::WorkerUndrained { worker } => self.set_draining(*worker, false, seq),
-            Event::WorkerLost { worker } | Event::WorkerLeft { worker } => {
-                self.lose_worker(*worker, seq, at);
-            }
+            Event::WorkerLost { worker } => self.lose_worker(*worker, false, seq, at),
+            Event::WorkerLeft { worker } => self.lose_worker(*worker, true, seq, at),
             Event::ModelLoaded { worker, model, took } => {
                 self.warm_up(*worker, model, *took, seq);
             }
@@ -130,11 +132,11 @@ impl State {
             Event::WorkerKeyRevoked { worker } => self.revoke_key(worker, at),
             Event::Paused { kind } => {
                 self.paused.insert(kind.clone());
-                self.index.classes.set_paused(kind, true);
+                self.repause();
             }
             Event::Unpaused { kind } => {
                 self.paused.remove(kind);
-                self.index.classes.set_paused(kind, false);
+                self.repause();
                 // Capacity that came while a class was paused did not wake it.
                 self.index.classes.unpark_all();
                 self.index.dirty = true;

@@ -233,7 +233,7 @@ impl State {
 
     pub(crate) fn enter_class(&mut self, no: JobNo) {
         let requirements = self.requirements_of(no);
-        let paused = !self.paused.is_empty() && self.paused.contains(&requirements.kind);
+        let paused = self.is_paused(&requirements.kind);
         let groups = &self.index.groups;
         let class =
             self.index.classes.enter(&requirements, paused, |wanted| groups.matching(wanted));

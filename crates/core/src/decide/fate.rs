@@ -3,6 +3,7 @@
 use super::bounded;
 use crate::engine::Engine;
 use crate::event::{DeadReason, Event};
+use crate::model::config::Backoff;
 use crate::model::{
     FailureCause, Guarantee, JobNo, Micros, OnFailure, RevokeReason, Timestamp, Token, WorkerNo,
 };
@@ -108,13 +109,17 @@ impl Engine {
         self.end_without_result(job, Event::DeadLettered { job, reason });
     }
 
-    /// Doubles with every failure up to the cap, then takes off up to half by a hash, so that jobs
-    /// that failed together do not come back together.
+    /// Grows with every failure as configured, up to the cap, then takes off up to half by a hash,
+    /// so that jobs that failed together do not come back together.
     fn backoff(&self, no: JobNo) -> Micros {
         let config = &self.state.config;
         let failures = self.state.expect_job(no).counts.failures;
-        let doublings = failures.saturating_sub(1).min(32);
-        let full = config.retry_base.0.saturating_mul(1 << doublings).min(config.retry_cap.0);
+        let times = match config.retry_backoff {
+            Backoff::Exponential => 1 << failures.saturating_sub(1).min(32),
+            Backoff::Linear => u64::from(failures.max(1)),
+            Backoff::Constant => 1,
+        };
+        let full = config.retry_base.0.saturating_mul(times).min(config.retry_cap.0);
         let jitter = mix(no.0.wrapping_mul(31).wrapping_add(u64::from(failures))) % (full / 2 + 1);
         Micros(full - jitter)
     }

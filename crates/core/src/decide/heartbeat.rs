@@ -33,6 +33,7 @@ impl Engine {
             || beat.overloaded != worker.beat.overloaded
             || (worker.foreign_load_permille > 0 && quiet_for > repeat_after);
         self.heard_of(no);
+        self.state.expect_worker_mut(no).listing.beat = Some(beat);
         if changed {
             self.emit(Event::WorkerReported { worker: no, beat });
         }

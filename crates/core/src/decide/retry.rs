@@ -3,12 +3,12 @@
 use crate::command::Answer;
 use crate::engine::Engine;
 use crate::event::Event;
-use crate::model::{JobId, JobNo, OnFailure};
+use crate::model::{Guarantee, JobId, JobNo, OnFailure};
 use crate::rejection::Rejection;
 use crate::state::{Job, JobState};
 
 impl Engine {
-    pub(crate) fn retry(&mut self, id: &JobId) -> Result<Answer, Rejection> {
+    pub(crate) fn retry(&mut self, id: &JobId, force: bool) -> Result<Answer, Rejection> {
         let no = self.find_job(id)?;
         let job = self.state.expect_job(no);
         if !retryable(job) {
@@ -16,6 +16,10 @@ impl Engine {
                 id: id.clone(),
                 state: job.state.status().as_str(),
             });
+        }
+        let was_offered = job.attempts > 0;
+        if was_offered && !force && job.spec.guarantee == Guarantee::AtMostOnce {
+            return Err(Rejection::NeedsForce { id: id.clone() });
         }
         if job.broken > 0 && job.spec.on_failure == OnFailure::Skip {
             return Err(self.broken(id, job));

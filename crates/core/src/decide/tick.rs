@@ -107,7 +107,7 @@ impl Engine {
             allowed |=
                 self.has(Defect::IgnoreHedgeBudget) && job.spec.guarantee != Guarantee::AtMostOnce;
         }
-        allowed &= job.offers().len() < OFFERS_MAX && !self.state.paused.contains(job.spec.kind());
+        allowed &= job.offers().len() < OFFERS_MAX && !self.state.is_paused(job.spec.kind());
         // The other offer may have failed meanwhile; what it left is the last this job gets.
         allowed &= job.counts.failures <= job.spec.retries_of_taken()
             && job.counts.crashes < self.state.config.max_crashes;

@@ -159,10 +159,12 @@ impl Classes {
         self.open.range(behind).next().copied()
     }
 
-    pub(crate) fn set_paused(&mut self, kind: &crate::model::Name, paused: bool) {
+    /// After a change of what is paused.
+    pub(crate) fn set_paused(&mut self, is_paused: impl Fn(&crate::model::Name) -> bool) {
         for number in self.numbers() {
             let Some(class) = self.slots[number.index()].as_mut() else { continue };
-            if class.requirements.kind == *kind {
+            let paused = is_paused(&class.requirements.kind);
+            if class.paused != paused {
                 class.paused = paused;
                 self.relist(number);
             }

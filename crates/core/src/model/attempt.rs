@@ -95,6 +95,20 @@ words!(
 );
 
 impl FailureCause {
+    /// The job itself failed, rather than its worker or its offer.
+    pub fn counts_against_job(self) -> bool {
+        match self {
+            FailureCause::Failed
+            | FailureCause::TimedOut
+            | FailureCause::Stalled
+            | FailureCause::Permanent => true,
+            FailureCause::WorkerLost
+            | FailureCause::Undelivered
+            | FailureCause::Returned
+            | FailureCause::NoHandler => false,
+        }
+    }
+
     /// Why it was the end of the job, for people.
     pub fn in_words(self) -> &'static str {
         match self {

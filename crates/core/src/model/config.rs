@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Micros, Name};
+use super::{Micros, Name, Priority};
 use crate::words;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -15,12 +15,14 @@ pub enum Strategy {
     Affinity,
     /// A stable hash of job and worker.
     Random,
+    /// The plain weighted sum of predicted wait, load and priority; nothing is held back or spared.
+    Formula,
 }
 
 words!(
     Strategy:
     Predictive => "predictive", LeastLoaded => "least_loaded", RoundRobin => "round_robin",
-    Affinity => "affinity", Random => "random",
+    Affinity => "affinity", Random => "random", Formula => "formula",
 );
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -32,9 +34,62 @@ pub enum PredictorKind {
     /// Whichever of the two has lately been nearer for the type at hand.
     #[default]
     Auto,
+    /// Fails at every job, to see what happens then.
+    Failing,
 }
 
-words!(PredictorKind: Ema => "ema", Hierarchical => "hierarchical", Auto => "auto");
+words!(
+    PredictorKind:
+    Ema => "ema", Hierarchical => "hierarchical", Auto => "auto", Failing => "failing",
+);
+
+/// How the pauses between the attempts of a job grow.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Backoff {
+    /// Each is twice the one before.
+    #[default]
+    Exponential,
+    /// Each is longer by the base.
+    Linear,
+    /// All are the base.
+    Constant,
+}
+
+words!(
+    Backoff: Exponential => "exponential", Linear => "linear", Constant => "constant",
+);
+
+/// Points of the priorities, from 0 to 100.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Priorities {
+    pub low: u32,
+    pub normal: u32,
+    pub high: u32,
+    pub critical: u32,
+}
+
+impl Priorities {
+    pub fn points(self, priority: Priority) -> u32 {
+        match priority {
+            Priority::Low => self.low,
+            Priority::Normal => self.normal,
+            Priority::High => self.high,
+            Priority::Critical => self.critical,
+        }
+    }
+}
+
+impl Default for Priorities {
+    fn default() -> Priorities {
+        let points = Priority::points;
+        Priorities {
+            low: points(Priority::Low),
+            normal: points(Priority::Normal),
+            high: points(Priority::High),
+            critical: points(Priority::Critical),
+        }
+    }
+}
 
 /// Weights of the score, in thousandths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +106,7 @@ pub struct Config {
     pub shadow: Option<Strategy>,
     pub predictor: PredictorKind,
     pub weights: Weights,
+    pub priorities: Priorities,
     /// How many times its predicted duration a job is ranked behind its submission, in hundredths.
     pub rank_duration_percent: u32,
     /// How far ahead each priority point puts a job.
@@ -72,6 +128,7 @@ pub struct Config {
     pub job_timeout_default: Micros,
     pub retry_default: u32,
     pub max_retry: u32,
+    pub retry_backoff: Backoff,
     pub retry_base: Micros,
     pub retry_cap: Micros,
     /// Crashes of workers that one job may cause before it is dead-lettered.
@@ -119,6 +176,7 @@ impl Default for Config {
             shadow: None,
             predictor: PredictorKind::Auto,
             weights: Weights { wait: 400, load: 400, priority: 200 },
+            priorities: Priorities::default(),
             rank_duration_percent: 500,
             rank_priority_point: Micros::from_secs(10),
             rank_bonus_max: Micros::from_secs(86_400),
@@ -131,6 +189,7 @@ impl Default for Config {
             job_timeout_default: Micros::from_secs(90),
             retry_default: 3,
             max_retry: 5,
+            retry_backoff: Backoff::Exponential,
             retry_base: Micros::from_secs(1),
             retry_cap: Micros::from_secs(300),
             max_crashes: 3,
@@ -176,15 +235,35 @@ impl Config {
 
     /// Refuses settings under which the scheduler could not keep its promises.
     pub fn validate(&self) -> Result<(), ConfigError> {
+        self.validate_numbers()?;
+        self.validate_spans()?;
+        let Priorities { low, normal, high, critical } = self.priorities;
+        if !(low <= normal && normal <= high && high <= critical && critical <= 100) {
+            return Err(ConfigError {
+                key: "priorities",
+                given: format!("{low}, {normal}, {high} and {critical}"),
+                wanted: "points from 0 to 100 that do not fall from low to critical",
+            });
+        }
+        let Weights { wait, load, priority } = self.weights;
+        let weights = u64::from(wait) + u64::from(load) + u64::from(priority);
+        if weights == 0 || weights > 10_000 {
+            return Err(ConfigError {
+                key: "weights",
+                given: format!("{} in all", weights as f64 / 1e3),
+                wanted: "above 0 and at most 10 in all",
+            });
+        }
+        Ok(())
+    }
+
+    fn validate_numbers(&self) -> Result<(), ConfigError> {
+        let (retry, crashes) = (u64::from(self.max_retry), u64::from(self.max_crashes));
+        let throttle = u64::from(self.throttle_percent);
         let checks = [
-            ("max_retry", u64::from(self.max_retry), 0..=100, "at most 100"),
-            (
-                "retry_default",
-                u64::from(self.retry_default),
-                0..=u64::from(self.max_retry),
-                "at most max_retry",
-            ),
-            ("max_crashes", u64::from(self.max_crashes), 1..=100, "from 1 to 100"),
+            ("max_retry", retry, 0..=100, "at most 100"),
+            ("retry_default", u64::from(self.retry_default), 0..=retry, "at most max_retry"),
+            ("max_crashes", crashes, 1..=100, "from 1 to 100"),
             (
                 "max_queue_per_worker",
                 u64::from(self.max_queue_per_worker),
@@ -198,11 +277,11 @@ impl Config {
                 "at most 1000",
             ),
             ("fallback_threshold", u64::from(self.fallback_threshold), 1..=1_000, "from 1 to 1000"),
-            ("throttle_percent", u64::from(self.throttle_percent), 1..=100, "from 1 to 100"),
+            ("throttle_percent", throttle, 1..=100, "from 1 to 100"),
             (
-                "reject_percent",
+                "reject_threshold",
                 u64::from(self.reject_percent),
-                u64::from(self.throttle_percent)..=100,
+                throttle..=100,
                 "from throttle_percent to 100",
             ),
             ("jobs_max", self.jobs_max, 1..=100_000_000, "from 1 to 100000000"),
@@ -213,27 +292,6 @@ impl Config {
                 self.payload_bytes_max..=u64::MAX,
                 "at least payload_bytes_max",
             ),
-            ("job_timeout_default", self.job_timeout_default.0, 1..=u64::MAX / 4, "above 0"),
-            (
-                "retry_base",
-                self.retry_base.0,
-                1..=self.retry_cap.0,
-                "above 0 and at most retry_cap",
-            ),
-            ("retry_cap", self.retry_cap.0, 1..=Micros::from_secs(86_400).0, "at most a day"),
-            (
-                "hedge_after",
-                self.hedge_after.0,
-                self.hedge_after_min.0..=u64::MAX / 4,
-                "at least hedge_after_min",
-            ),
-            (
-                "heartbeat_interval",
-                self.heartbeat_interval.0,
-                1_000..=self.unreachable_after.0,
-                "at most unreachable_after",
-            ),
-            ("duration_default", self.duration_default.0, 1..=u64::MAX / 4, "above 0"),
             ("hold_max", u64::from(self.hold_max), 0..=10_000, "at most 10000"),
             ("prefetch", u64::from(self.prefetch), 0..=1_000, "at most 1000"),
         ];
@@ -242,14 +300,40 @@ impl Config {
                 return Err(ConfigError { key, given: given.to_string(), wanted });
             }
         }
-        let Weights { wait, load, priority } = self.weights;
-        let weights = u64::from(wait) + u64::from(load) + u64::from(priority);
-        if weights == 0 || weights > 10_000 {
-            return Err(ConfigError {
-                key: "weights",
-                given: weights.to_string(),
-                wanted: "above 0 and at most 10 in all",
-            });
+        Ok(())
+    }
+
+    fn validate_spans(&self) -> Result<(), ConfigError> {
+        const MOMENT: Micros = Micros(1);
+        const LONG: Micros = Micros(u64::MAX / 4);
+        let checks = [
+            ("job_timeout_default", self.job_timeout_default, MOMENT..=LONG, "above 0"),
+            ("retry_cap", self.retry_cap, MOMENT..=Micros::from_secs(86_400), "at most a day"),
+            (
+                "retry_base",
+                self.retry_base,
+                MOMENT..=self.retry_cap,
+                "above 0 and at most retry_cap",
+            ),
+            (
+                "hedge_after",
+                self.hedge_after,
+                self.hedge_after_min..=LONG,
+                "at least hedge_after_min",
+            ),
+            (
+                "heartbeat_interval",
+                self.heartbeat_interval,
+                Micros::from_millis(1)..=self.unreachable_after,
+                "at least 1 ms and at most unreachable_after",
+            ),
+            ("duration_default", self.duration_default, MOMENT..=LONG, "above 0"),
+        ];
+        for (key, given, range, wanted) in checks {
+            if !range.contains(&given) {
+                let seconds = given.0 as f64 / 1e6;
+                return Err(ConfigError { key, given: format!("{seconds} s"), wanted });
+            }
         }
         Ok(())
     }

@@ -19,6 +19,13 @@ pub fn decayed(value: u32, reported_at: Timestamp, now: Timestamp, gone_after: M
     (u128::from(value) * u128::from(left) / u128::from(gone_after.0.max(1))) as u32
 }
 
+/// The same of jobs that wait, of which there are no parts: the last one counts until then.
+pub fn decayed_jobs(jobs: u32, reported_at: Timestamp, now: Timestamp, gone_after: Micros) -> u32 {
+    let age = now.since(reported_at).0.min(gone_after.0);
+    let left = u128::from(gone_after.0 - age);
+    (u128::from(jobs) * left).div_ceil(u128::from(gone_after.0.max(1))) as u32
+}
+
 pub fn load_permille(worker: &Worker, now: Timestamp, gone_after: Micros) -> u32 {
     let foreign = decayed(worker.foreign_load_permille, worker.beat_at, now, gone_after);
     worker.own_load_permille().saturating_add(foreign)
@@ -27,7 +34,7 @@ pub fn load_permille(worker: &Worker, now: Timestamp, gone_after: Micros) -> u32
 impl State {
     pub fn availability(&self, worker: &Worker, now: Timestamp) -> Availability {
         let gone_after = self.config.unreachable_after;
-        let foreign = decayed(worker.foreign_queue, worker.beat_at, now, gone_after);
+        let foreign = decayed_jobs(worker.foreign_queue, worker.beat_at, now, gone_after);
         let slots = worker.spec.slots as usize;
         let ours = u32::try_from(worker.held.len().saturating_sub(slots)).unwrap_or(u32::MAX);
         let queue_depth = ours.saturating_add(foreign);

@@ -52,8 +52,10 @@ pub(crate) fn admit(state: &State, jobs: u64, bytes: u64) -> Result<Option<Throt
 
 /// How long so many jobs take to end at the present rate.
 fn time_for(state: &State, jobs: u64) -> Micros {
-    let gap = state.totals.end_gap;
-    Micros(gap.times(jobs).0.clamp(PAUSE_MIN.0, PAUSE_MAX.0))
+    // Without workers there is no rate: to ask more often than they could report would not help.
+    let works = state.workers().any(|(_, worker)| worker.takes_jobs());
+    let least = if works { PAUSE_MIN } else { state.config.heartbeat_interval.min(PAUSE_MAX) };
+    Micros(state.totals.end_gap.times(jobs).0.clamp(least.0, PAUSE_MAX.0))
 }
 
 fn percent_of(part: u64, whole: u64) -> u32 {

@@ -2,12 +2,12 @@
 
 use smallvec::SmallVec;
 
-use super::availability::{decayed, load_permille};
+use super::availability::{decayed_jobs, load_permille};
 use super::predictor::{Prediction, Predictor, PredictorError};
-use super::score::{priority_term, terms, weighted};
+use super::score::{plain_terms, priority_term, terms, weighted};
 use crate::event::{Score, Terms};
 use crate::index::groups::GroupNo;
-use crate::model::{JobNo, Micros, Priority, Target, Timestamp, WorkerNo};
+use crate::model::{JobNo, Micros, Priority, Strategy, Target, Timestamp, WorkerNo};
 use crate::state::{Job, State, Worker};
 
 /// How many of each group are looked at: the others of it are no better.
@@ -69,10 +69,31 @@ impl Candidates {
         self.list.len() < before
     }
 
-    /// When the first of them would be done.
-    pub(crate) fn soonest(&self) -> Micros {
-        self.list.iter().map(Candidate::finish).min().unwrap_or(Micros::ZERO)
+    pub(crate) fn scale(&self, strategy: Strategy) -> Scale {
+        match strategy {
+            Strategy::Formula => {
+                let longest = self.list.iter().map(|candidate| candidate.wait).max();
+                Scale::Wait { longest: longest.unwrap_or(Micros::ZERO) }
+            }
+            Strategy::Predictive
+            | Strategy::LeastLoaded
+            | Strategy::RoundRobin
+            | Strategy::Affinity
+            | Strategy::Random => {
+                let soonest = self.list.iter().map(Candidate::finish).min();
+                Scale::Finish { soonest: soonest.unwrap_or(Micros::ZERO) }
+            }
+        }
     }
+}
+
+/// What the wait of a candidate is measured against.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Scale {
+    /// When the first of them would be done.
+    Finish { soonest: Micros },
+    /// The longest time before one of them would start: the plain formula.
+    Wait { longest: Micros },
 }
 
 pub(crate) struct Wanted<'a> {
@@ -100,16 +121,23 @@ impl State {
         Ok(found)
     }
 
-    pub(crate) fn score_all(&self, job: &Job, found: &mut Candidates) {
-        let (soonest, priority) = (found.soonest(), job.priority());
+    pub(crate) fn score_all(&self, job: &Job, found: &mut Candidates, scale: Scale) {
         for candidate in &mut found.list {
-            self.score(candidate, soonest, priority);
+            self.score(candidate, scale, job.priority());
         }
     }
 
-    pub(crate) fn score(&self, candidate: &mut Candidate, soonest: Micros, priority: Priority) {
-        candidate.terms = terms(candidate.finish(), soonest, candidate.load_permille);
-        candidate.score = weighted(self.config.weights, candidate.terms, priority_term(priority));
+    pub(crate) fn score(&self, candidate: &mut Candidate, scale: Scale, priority: Priority) {
+        candidate.terms = match scale {
+            Scale::Finish { soonest } => {
+                terms(candidate.finish(), soonest, candidate.load_permille)
+            }
+            Scale::Wait { longest } => {
+                plain_terms(candidate.wait, longest, candidate.load_permille)
+            }
+        };
+        let points = self.config.priorities.points(priority);
+        candidate.score = weighted(self.config.weights, candidate.terms, priority_term(points));
     }
 
     fn receiver_candidate(
@@ -184,7 +212,7 @@ impl State {
     ) -> Candidate {
         let gone_after = self.config.unreachable_after;
         let prefetch = worker.listing.listed.as_ref().is_some_and(|key| key.prefetch);
-        let foreign = decayed(worker.foreign_queue, worker.beat_at, wanted.now, gone_after);
+        let foreign = decayed_jobs(worker.foreign_queue, worker.beat_at, wanted.now, gone_after);
         let mut wait = outlook.duration.times(u64::from(foreign));
         if prefetch {
             wait += self.config.prefetch_horizon;

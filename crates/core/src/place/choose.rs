@@ -65,7 +65,8 @@ impl State {
         let avoids = wanted.job.avoid.get().is_some_and(|worker| found.avoid(worker));
         let predicts = strategy == Strategy::Predictive;
         let spares = predicts && self.spare_fast_slots(wanted.job, &mut found);
-        self.score_all(wanted.job, &mut found);
+        let scale = found.scale(strategy);
+        self.score_all(wanted.job, &mut found, scale);
         // In a run the end of the last job counts, so waiting may pay; on its own a job is better
         // off anywhere than keeping a worker idle.
         if predicts
@@ -75,10 +76,10 @@ impl State {
         {
             return Ok(Choice::Hold { group, until });
         }
-        let (mut chosen, reason) = self.pick(strategy, wanted, &found)?;
+        let (mut chosen, reason) = self.pick(strategy, wanted, &found, self.turn)?;
         // Those who take turns are not among the candidates that were scored.
         let priority = wanted.job.priority();
-        self.score(&mut chosen, found.soonest(), priority);
+        self.score(&mut chosen, scale, priority);
         let decision = Decision {
             strategy,
             fallback,
@@ -98,7 +99,7 @@ impl State {
             basis: Some(Basis {
                 weights: self.config.weights,
                 terms: chosen.terms,
-                priority: priority_term(priority),
+                priority: priority_term(self.config.priorities.points(priority)),
                 samples: chosen.samples,
                 candidates: u32::try_from(found.list.len()).unwrap_or(u32::MAX),
             }),
@@ -111,6 +112,7 @@ impl State {
         strategy: Strategy,
         wanted: &Wanted<'_>,
         found: &Candidates,
+        turn: WorkerNo,
     ) -> Result<(Candidate, Reason), PredictorError> {
         if let [only] = found.list.as_slice() {
             return Ok((*only, self.only_reason(wanted, found, only)));
@@ -124,13 +126,14 @@ impl State {
                 Ok((found.list[any], Reason::PredictedBest))
             }
             Strategy::Predictive => Ok(self.best_score(found)),
+            Strategy::Formula => Ok((self.best_by_formula(wanted, found), Reason::PredictedBest)),
             Strategy::LeastLoaded => Ok(self.least_loaded(found)),
             Strategy::Affinity => {
                 let near = self.nearest(wanted, found);
                 Ok(near.unwrap_or_else(|| self.least_loaded(found)))
             }
             Strategy::RoundRobin => {
-                Ok((self.next_in_turn(wanted, found, self.turn)?, Reason::NextInTurn))
+                Ok((self.next_in_turn(wanted, found, turn)?, Reason::NextInTurn))
             }
             Strategy::Random => {
                 let start = stable_start(wanted, self.last_worker);
@@ -162,6 +165,19 @@ impl State {
             Reason::LeastLoaded { depth: self.depth(best.worker) }
         };
         (*best, reason)
+    }
+
+    /// The highest plain score; equal ones by id.
+    fn best_by_formula(&self, wanted: &Wanted<'_>, found: &Candidates) -> Candidate {
+        let (scale, priority) = (found.scale(Strategy::Formula), wanted.job.priority());
+        let scored = found.list.iter().map(|candidate| {
+            let mut scored = *candidate;
+            self.score(&mut scored, scale, priority);
+            scored
+        });
+        let order =
+            |a: &Candidate, b: &Candidate| b.score.cmp(&a.score).then_with(|| self.by_id(a, b));
+        scored.min_by(order).expect("not empty")
     }
 
     fn least_loaded(&self, found: &Candidates) -> (Candidate, Reason) {
@@ -291,13 +307,16 @@ impl State {
         chosen: &Candidate,
     ) -> Result<Option<Shadow>, PredictorError> {
         let Some(strategy) = self.config.shadow else { return Ok(None) };
-        let (shadow, _) = self.pick(strategy, wanted, found)?;
-        let (round_robin, _) = self.pick(Strategy::RoundRobin, wanted, found)?;
+        // Beside the live strategy, turns are taken by themselves.
+        let turn = self.shadow.turn;
+        let (shadow, _) = self.pick(strategy, wanted, found, turn)?;
+        let (round_robin, _) = self.pick(Strategy::RoundRobin, wanted, found, turn)?;
         Ok(Some(Shadow {
             worker: shadow.worker,
             predicted_finish: shadow.finish(),
             live_finish: chosen.finish(),
             round_robin_finish: round_robin.finish(),
+            round_robin: Some(round_robin.worker),
         }))
     }
 

@@ -46,7 +46,8 @@ fn saturating(duration: Micros, mean: Micros) -> Micros {
 
 /// How far ahead of a normal job this priority is.
 pub(crate) fn priority_bonus(config: &Config, priority: Priority) -> i64 {
-    let points = i64::from(priority.points()) - i64::from(Priority::Normal.points());
+    let points = |priority| i64::from(config.priorities.points(priority));
+    let points = points(priority) - points(Priority::Normal);
     let cap = i64::try_from(config.rank_bonus_max.0).unwrap_or(i64::MAX / 4);
     let each = i64::try_from(config.rank_priority_point.0).unwrap_or(i64::MAX / 400);
     points.saturating_mul(each).clamp(-cap, cap)

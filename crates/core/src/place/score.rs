@@ -1,8 +1,8 @@
 //! The score that chooses among workers that could take a job now.
 
 use crate::event::{Score, Terms};
+use crate::model::Micros;
 use crate::model::config::Weights;
-use crate::model::{Micros, Priority};
 
 const ONE: i64 = 1_000_000;
 
@@ -25,8 +25,19 @@ pub(crate) fn terms(finish: Micros, soonest: Micros, load_permille: u32) -> Term
     }
 }
 
-pub(crate) fn priority_term(priority: Priority) -> Score {
-    Score(i64::from(priority.points()) * (ONE / 100))
+/// From 0 to 1: so many of 100 points.
+pub(crate) fn priority_term(points: u32) -> Score {
+    Score(i64::from(points) * (ONE / 100))
+}
+
+/// The plain formula: how long the job would wait before it starts, as a share of the longest wait
+/// among the candidates, and how idle the worker is.
+pub(crate) fn plain_terms(wait: Micros, wait_max: Micros, load_permille: u32) -> Terms {
+    let share = u128::from(wait.0) * ONE as u128 / u128::from(wait_max.0.max(1));
+    Terms {
+        wait: Score(ONE - share as i64),
+        load: Score(ONE - i64::from(load_permille.min(1_000)) * (ONE / 1_000)),
+    }
 }
 
 pub(crate) fn weighted(weights: Weights, terms: Terms, priority: Score) -> Score {

@@ -11,11 +11,14 @@ pub struct ShadowTotals {
     pub live_finish: u64,
     pub shadow_finish: u64,
     pub round_robin_finish: u64,
+    /// The worker that round-robin would have chosen last.
+    pub turn: WorkerNo,
 }
 
 impl ShadowTotals {
     pub(crate) fn count(&mut self, chosen: WorkerNo, shadow: &Shadow) {
         self.decisions += 1;
+        self.turn = shadow.round_robin.unwrap_or(self.turn);
         self.agreed += u64::from(chosen == shadow.worker);
         self.live_finish = self.live_finish.saturating_add(shadow.live_finish.0);
         self.shadow_finish = self.shadow_finish.saturating_add(shadow.predicted_finish.0);

@@ -6,7 +6,7 @@ use super::{AHEAD_MAX, Because, Placement, Short, Why};
 use crate::event::DeadReason;
 use crate::index::groups::Lack;
 use crate::model::{Micros, WorkerId};
-use crate::state::JobState;
+use crate::state::{ALL_TYPES, JobState};
 
 /// Names that a sentence lists; the others are counted.
 const LISTED_MAX: usize = 5;
@@ -29,6 +29,9 @@ impl fmt::Display for Why {
                     1 => write!(f, "job {job} is tried again in {left}, after 1 attempt"),
                     n => write!(f, "job {job} is tried again in {left}, after {n} attempts"),
                 }
+            }
+            Because::Paused { kind } if kind.as_str() == ALL_TYPES => {
+                write!(f, "job {job} waits because all types are paused")
             }
             Because::Paused { kind } => {
                 write!(f, "job {job} waits because the type {kind} is paused")
@@ -84,10 +87,12 @@ impl fmt::Display for Why {
                         )
                     }
                     JobState::DeadLettered { reason: DeadReason::RetriesUsedUp } => {
-                        write!(
-                            f,
-                            "job {job} was dead-lettered {ago}: its {retries} retries are used up"
-                        )
+                        write!(f, "job {job} was dead-lettered {ago}: ")?;
+                        match retries {
+                            0 => write!(f, "it failed, and was not to be retried"),
+                            1 => write!(f, "its one retry is used up"),
+                            n => write!(f, "its {n} retries are used up"),
+                        }
                     }
                     JobState::Failed { cause } => {
                         write!(f, "job {job} failed for good {ago}: {}", cause.in_words())

@@ -1,11 +1,12 @@
 //! Who could run a job, and what keeps each of them.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
 
 use super::Because;
 use crate::index::groups::{GroupKey, GroupNo, Lack};
-use crate::model::{Name, Requirements, Target, Timestamp, WorkerId, WorkerStatus};
+use crate::model::{Requirements, Target, Timestamp, WorkerId, WorkerStatus};
 use crate::state::{Job, State, Worker};
 
 /// What a worker that could run the job has too little of now.
@@ -53,8 +54,9 @@ pub(super) struct Survey<'a> {
     nearest: Option<(Nearness, &'a Worker)>,
 }
 
-/// How many of the checks a worker passes, and how close it is at the one that it fails.
-type Nearness = (u8, u64);
+/// The fewer things it lacks the nearer; then how many of the checks it passes, and how close it is at
+/// the first that it fails.
+type Nearness = (Reverse<usize>, u8, u64);
 
 impl Survey<'_> {
     pub(super) fn fleet(self) -> Fleet {
@@ -167,17 +169,15 @@ impl<'a> Survey<'a> {
 
 /// None if a worker of this group lacks nothing.
 fn nearness(key: &GroupKey, wanted: &Requirements) -> Option<Nearness> {
-    Some(match key.lacks(wanted)? {
+    let (passed, close) = match key.lacks(wanted)? {
         Lack::Type(_) => (0, 0),
         Lack::Role(_) => (1, 0),
-        Lack::Capability(_) => {
-            let has = |name: &&Name| key.capabilities.binary_search(name).is_ok();
-            (2, wanted.capabilities.iter().filter(has).count() as u64)
-        }
+        Lack::Capability(_) => (2, 0),
         Lack::Model(_) => (3, 0),
         Lack::Cpu { has, .. } => (4, u64::from(has)),
         Lack::Memory { has, .. } => (5, has),
-    })
+    };
+    Some((Reverse(key.lacking(wanted).count()), passed, close))
 }
 
 impl fmt::Display for Short {

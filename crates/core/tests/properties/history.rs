@@ -170,7 +170,7 @@ pub(crate) fn take(world: &mut World, step: &Step) {
         Step::Cancel(nth) => {
             with_job(world, *nth, |job| Command::Cancel { job, reason: "on request".to_owned() })
         }
-        Step::Retry(nth) => with_job(world, *nth, |job| Command::Retry { job }),
+        Step::Retry(nth) => with_job(world, *nth, |job| Command::Retry { job, force: false }),
         Step::Pin(nth, who) => {
             with_job(world, *nth, |job| Command::Pin { job, worker: spec(*who).id });
         }

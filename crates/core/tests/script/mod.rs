@@ -294,7 +294,7 @@ fn steer(words: &Words<'_>) -> Command {
     let about = name(words.about());
     match words.plain[0] {
         "cancel" => Command::Cancel { job: about, reason: "on request".to_owned() },
-        "retry" => Command::Retry { job: about },
+        "retry" => Command::Retry { job: about, force: words.says("force") },
         "pin" => Command::Pin { job: about, worker: name(words.plain[2]) },
         "drain" => Command::Drain { worker: about },
         "undrain" => Command::Undrain { worker: about },

@@ -1,6 +1,6 @@
 //! Words of a script as values. Scripts are part of the tests, so a bad word panics.
 
-use bellwether_core::model::config::PredictorKind;
+use bellwether_core::model::config::{Backoff, PredictorKind};
 use bellwether_core::model::{
     Config, Escalation, FailureCause, Guarantee, Heartbeat, JobSpec, KeyPolicy, KeyTerms, Micros,
     Name, OnFailure, Priority, Settlement, Strategy, Target, Ticket, WorkerKey, WorkerSpec,
@@ -220,6 +220,8 @@ pub(crate) fn configure(config: &mut Config, words: &Words<'_>) {
             "max_retry" => config.max_retry = number(value),
             "retry_base" => config.retry_base = span(value),
             "retry_cap" => config.retry_cap = span(value),
+            "retry_backoff" => config.retry_backoff = Backoff::parse(value).expect("a backoff"),
+            "critical" => config.priorities.critical = number(value),
             "max_crashes" => config.max_crashes = number(value),
             "unreachable_after" => config.unreachable_after = span(value),
             "stall_after" => config.stall_after = span(value),

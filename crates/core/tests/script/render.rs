@@ -166,7 +166,8 @@ impl World {
     }
 
     fn shadow_text(&self, shadow: &Shadow) -> String {
-        let Shadow { worker, predicted_finish, live_finish, round_robin_finish } = *shadow;
+        let Shadow { worker, predicted_finish, live_finish, round_robin_finish, round_robin: _ } =
+            *shadow;
         format!(
             "; shadow {} {predicted_finish} against {live_finish}, round robin {round_robin_finish}",
             self.worker_name(worker)

@@ -102,8 +102,8 @@ fn bad_settings_are_refused_by_name() {
         (
             "reject_percent=10",
             expect![[r#"
-            refused: reject_percent is 10; it must be from throttle_percent to 100
-        "#]],
+                refused: reject_threshold is 10; it must be from throttle_percent to 100
+            "#]],
         ),
         (
             "jobs_max=0",
@@ -120,26 +120,26 @@ fn bad_settings_are_refused_by_name() {
         (
             "job_timeout_default=0s",
             expect![[r#"
-            refused: job_timeout_default is 0; it must be above 0
-        "#]],
+                refused: job_timeout_default is 0 s; it must be above 0
+            "#]],
         ),
         (
             "retry_base=600s",
             expect![[r#"
-            refused: retry_base is 600000000; it must be above 0 and at most retry_cap
-        "#]],
+                refused: retry_base is 600 s; it must be above 0 and at most retry_cap
+            "#]],
         ),
         (
             "unreachable_after=1s",
             expect![[r#"
-            refused: heartbeat_interval is 5000000; it must be at most unreachable_after
-        "#]],
+                refused: heartbeat_interval is 5 s; it must be at least 1 ms and at most unreachable_after
+            "#]],
         ),
         (
             "weights=0,0,0",
             expect![[r#"
-            refused: weights is 0; it must be above 0 and at most 10 in all
-        "#]],
+                refused: weights is 0 in all; it must be above 0 and at most 10 in all
+            "#]],
         ),
     ] {
         check(&format!("config {setting}"), refusal);

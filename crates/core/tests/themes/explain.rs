@@ -213,7 +213,7 @@ fn it_has_ended() {
             assign b w1
             revoke b w1 Cancelled | cancel b: on request
             job b was cancelled 2.0 s ago
-            assign c w1 | attempt c w1 Failed: boom | dead c RetriesUsedUp | job c was dead-lettered just now: its 0 retries are used up
+            assign c w1 | attempt c w1 Failed: boom | dead c RetriesUsedUp | job c was dead-lettered just now: it failed, and was not to be retried
             assign d w1 | attempt d w1 Permanent: boom | fail d Permanent | job d failed for good just now: its worker said that no retry will help
             skip e because e | job e was skipped just now because a dependency did not complete
             assign f w1 | attempt f w1 Permanent: boom | fail f Permanent | skip g because f | job g was skipped just now because f did not complete

@@ -172,6 +172,43 @@ fn drift_is_reported_once() {
 }
 
 #[test]
+fn round_robin_in_the_shadow_takes_turns() {
+    check(
+        "
+        config shadow=round_robin duration=t:100ms
+        worker fast slots=9; worker slow slots=9
+        beat slow load=900
+        submit a; decision a; submit b; decision b; submit c; decision c
+        ",
+        expect![[r#"
+            configure v1
+            report slow load=900 queue=0
+            assign a fast | fast by predictive: least loaded, depth 0; score 900000, wait 0 us, duration 100.0 ms; slow 540400; shadow fast 100.0 ms against 100.0 ms, round robin 100.0 ms | assign b fast | fast by predictive: least loaded, depth 1; score 855600, wait 0 us, duration 100.0 ms; slow 540400; shadow slow 100.0 ms against 100.0 ms, round robin 100.0 ms | assign c fast | fast by predictive: least loaded, depth 2; score 811200, wait 0 us, duration 100.0 ms; slow 540400; shadow fast 100.0 ms against 100.0 ms, round robin 100.0 ms
+        "#]],
+    );
+}
+
+#[test]
+fn a_predictor_can_be_told_to_fail() {
+    check(
+        "
+        config predictor=failing
+        worker w1 slots=9; worker w2 slots=9
+        submit a; submit b; submit c; submit d; decision d
+        config predictor=auto; wait 11s; submit e; decision e
+        ",
+        expect![[r#"
+            configure v1
+            predictor failed for a | assign a w1 | predictor failed for b | assign b w2 | predictor failed for c | breaker opens for 10.0 s | assign c w1 | assign d w2 | w2 by round_robin (fallback): next in turn; score 855600, wait 0 us, duration 5.0 s; w1 811200
+            configure v2
+            [500.0 ms] hedge a w2
+            [500.0 ms] hedge b w1
+            breaker closes | assign e w1 | w1 by predictive: least loaded, depth 3; score 766800, wait 0 us, duration 5.0 s; w2 766800
+        "#]],
+    );
+}
+
+#[test]
 fn a_shadow_decides_beside_without_effect() {
     check(
         "

@@ -14,7 +14,7 @@ fn above_half_the_capacity_submitters_are_asked_to_slow_down() {
         ",
         expect![[r#"
             configure v1
-            throttled: 60% full, pause 10.0 ms
+            throttled: 60% full, pause 5.0 s
         "#]],
     );
 }
@@ -49,7 +49,7 @@ fn payload_bytes_are_bounded_too() {
         ",
         expect![[r#"
             configure v1
-            refused: the queue is full (500 of 1000 payload bytes); retry in 10.0 ms or raise payload_bytes_total_max
+            refused: the queue is full (500 of 1000 payload bytes); retry in 5.0 s or raise payload_bytes_total_max
             cancel a: on request
         "#]],
     );
@@ -66,7 +66,7 @@ fn a_run_is_refused_whole() {
         expect![[r#"
             configure v1
             refused: the run has 4 jobs; at most 3 are allowed, so split it
-            throttled: 75% full, pause 10.0 ms
+            throttled: 75% full, pause 5.0 s
         "#]],
     );
 }
@@ -101,7 +101,7 @@ fn a_known_job_is_answered_even_when_the_queue_is_full() {
         ",
         expect![[r#"
             configure v1
-            refused: the queue is full (1 of 2 jobs); retry in 10.0 ms or raise jobs_max
+            refused: the queue is full (1 of 2 jobs); retry in 5.0 s or raise jobs_max
             known: a
         "#]],
     );

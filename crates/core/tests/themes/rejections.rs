@@ -151,8 +151,8 @@ fn queue_full() {
     check(
         "config jobs_max=1 reject_percent=100; submit a; submit b",
         expect![[r#"
-        configure v1 | throttled: 100% full, pause 10.0 ms | refused: the queue is full (1 of 1 jobs); retry in 10.0 ms or raise jobs_max
-    "#]],
+            configure v1 | throttled: 100% full, pause 5.0 s | refused: the queue is full (1 of 1 jobs); retry in 5.0 s or raise jobs_max
+        "#]],
     );
 }
 

@@ -30,6 +30,41 @@ fn backoff_doubles_and_its_jitter_is_the_same_every_time() {
 }
 
 #[test]
+fn backoff_grows_as_it_is_configured() {
+    let script = |backoff: &str| {
+        format!(
+            "config retry_backoff={backoff} retry_base=2s
+            worker w1; submit a retry=5
+            fail a; wait 20s; fail a; wait 20s; fail a"
+        )
+    };
+    check(
+        &script("linear"),
+        expect![[r#"
+        configure v1
+        assign a w1
+        attempt a w1 Failed: boom | requeue a in 1.1 s
+        [1.1 s] due a | assign a w1
+        attempt a w1 Failed: boom | requeue a in 3.0 s
+        [23.0 s] due a | assign a w1
+        attempt a w1 Failed: boom | requeue a in 3.2 s
+    "#]],
+    );
+    check(
+        &script("constant"),
+        expect![[r#"
+        configure v1
+        assign a w1
+        attempt a w1 Failed: boom | requeue a in 1.1 s
+        [1.1 s] due a | assign a w1
+        attempt a w1 Failed: boom | requeue a in 1.7 s
+        [21.7 s] due a | assign a w1
+        attempt a w1 Failed: boom | requeue a in 1.1 s
+    "#]],
+    );
+}
+
+#[test]
 fn backoff_is_capped() {
     check(
         "

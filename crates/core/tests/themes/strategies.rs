@@ -204,6 +204,52 @@ fn load_that_is_not_ours_counts_and_decays() {
 }
 
 #[test]
+fn the_plain_formula_weighs_waits_against_the_longest_of_them() {
+    check(
+        "
+        config strategy=formula
+        worker w1 slots=10; worker w2 slots=10; worker w3 slots=10
+        beat w1 queue=2; beat w2 queue=1 load=500
+        submit a; decision a
+        ",
+        expect![[r#"
+            configure v1
+            report w1 load=0 queue=2 | report w2 load=500 queue=1
+            assign a w3 | w3 by formula: predicted best; score 900000, wait 0 us, duration 5.0 s; w2 500400; w1 500000
+        "#]],
+    );
+}
+
+#[test]
+fn points_of_priorities_are_as_configured() {
+    check(
+        "
+        config critical=80
+        worker w1; submit a priority=critical; decision a
+        ",
+        expect![[r#"
+            configure v1
+            assign a w1 | w1 by predictive: only worker; score 960000, wait 0 us, duration 5.0 s
+        "#]],
+    );
+}
+
+#[test]
+fn a_single_job_in_a_queue_that_is_not_ours_counts_until_the_report_is_old() {
+    check(
+        "
+        worker w1 slots=10; worker w2 slots=10
+        beat w1 queue=1; wait 1s
+        submit a; decision a
+        ",
+        expect![[r#"
+            report w1 load=0 queue=1
+            assign a w2 | w2 by predictive: predicted best; score 900000, wait 0 us, duration 5.0 s; w1 500000
+        "#]],
+    );
+}
+
+#[test]
 fn a_queue_that_is_not_ours_is_waited_for() {
     check(
         "

@@ -226,6 +226,7 @@ fn encode_decision(buffer: &mut Vec<u8>, decision: &Decision) {
             b.uint(2, shadow.predicted_finish.0);
             b.uint(3, shadow.live_finish.0);
             b.uint(4, shadow.round_robin_finish.0);
+            b.uint(100, shadow.round_robin.map_or(0, |worker| u64::from(worker.0)));
         });
     }
     if let Some(basis) = &decision.basis {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bellwether_core::event::{Basis, DeadReason, Loser, RunHeader, Score, Shadow, Terms};
-use bellwether_core::model::config::Weights;
+use bellwether_core::model::config::{Backoff, PredictorKind, Priorities, Weights};
 use bellwether_core::model::{
     AcceptedJob, Actor, ActorNo, Config, Epoch, Escalation, Extras, FailureCause, Guarantee,
     Handoff, HandoffSignature, Heartbeat, JobNo, JobSpec, JobStatus, KeyStanding, KeyTerms, Micros,
@@ -331,6 +331,7 @@ impl Samples {
                 predicted_finish: Micros(self.number()),
                 live_finish: Micros(self.number()),
                 round_robin_finish: Micros(self.number()),
+                round_robin: self.chance().then(|| WorkerNo(1 + self.below(100) as u32)),
             }),
             basis: self.chance().then(|| Basis {
                 weights: Weights { wait: self.below(1_000) as u32, load: 400, priority: 0 },
@@ -351,6 +352,9 @@ impl Samples {
         Config {
             strategy: self.one_of(&Strategy::ALL),
             shadow: self.chance().then_some(Strategy::RoundRobin),
+            predictor: self.one_of(&PredictorKind::ALL),
+            retry_backoff: self.one_of(&Backoff::ALL),
+            priorities: Priorities { low: self.below(25) as u32, ..Priorities::default() },
             duration_by_type: vec![(Name::fixed("resize"), Micros(self.number()))],
             ..Config::default()
         }

@@ -41,6 +41,7 @@ pub(super) fn read(bytes: &[u8], traced: bool) -> Read<(v1::SnapshotHeader, v1::
         live_finish: r.u64()?,
         shadow_finish: r.u64()?,
         round_robin_finish: r.u64()?,
+        turn: 0,
     });
     piece.models = r.list(|r| Ok(v1::ModelFacts { model: r.text()?, took: r.u64()? }))?;
     (header.turn, header.token_max) = (r.u32()?, r.u64()?);
@@ -201,6 +202,9 @@ fn worker(r: &mut Reader<'_>) -> Read<v1::WorkerFacts> {
         used_cpu: r.u32()?,
         used_memory: r.u64()?,
         busy: r.u64()?,
+        completed: 0,
+        failed: 0,
+        left: false,
         short: r.u32()?,
         changed_at: r.u64()?,
         last: r.u64()?,
@@ -262,6 +266,8 @@ fn durations(r: &mut Reader<'_>) -> Read<v1::DurationFacts> {
 
 fn config(r: &mut Reader<'_>) -> Read<v1::Config> {
     Ok(v1::Config {
+        priorities: None,
+        retry_backoff: 0,
         strategy: r.variant()?,
         shadow: r.option(Reader::variant)?.unwrap_or_default(),
         predictor: r.variant()?,

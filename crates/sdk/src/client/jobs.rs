@@ -75,9 +75,25 @@ impl Client {
         Ok(refused(done))
     }
 
+    /// Jobs that were submitted together, newest first.
+    pub async fn runs(
+        &self,
+        request: v1::ListRunsRequest,
+    ) -> Result<v1::ListRunsResponse, ClientError> {
+        self.call(|mut link| {
+            let request = request.clone();
+            async move { link.list_runs(request).await }
+        })
+        .await
+    }
+
     /// Runs jobs again that ended without completing; the answer is as that of [`Client::cancel`].
-    pub async fn retry(&self, ids: Vec<String>) -> Result<Vec<(String, Refusal)>, ClientError> {
-        let request = v1::RetryRequest { ids };
+    pub async fn retry(
+        &self,
+        ids: Vec<String>,
+        force: bool,
+    ) -> Result<Vec<(String, Refusal)>, ClientError> {
+        let request = v1::RetryRequest { ids, force };
         let done = self
             .call(|mut link| {
                 let request = request.clone();

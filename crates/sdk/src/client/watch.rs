@@ -115,15 +115,27 @@ impl Ended {
 impl Events {
     pub async fn next(&mut self) -> Result<v1::EventEnvelope, ClientError> {
         loop {
-            if let Some(event) = self.ready.pop_front() {
-                self.request.from = event.seq + 1;
+            if let Some(event) = self.next_or_end().await? {
                 return Ok(event);
             }
-            self.receive().await?;
         }
     }
 
-    async fn receive(&mut self) -> Result<(), ClientError> {
+    /// None once all that was asked for has come, if the request goes no further than now.
+    pub async fn next_or_end(&mut self) -> Result<Option<v1::EventEnvelope>, ClientError> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                self.request.from = event.seq + 1;
+                return Ok(Some(event));
+            }
+            if !self.receive().await? && self.request.until_now {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// False if the scheduler had no more to say.
+    async fn receive(&mut self) -> Result<bool, ClientError> {
         let request = &self.request;
         let stream = match &mut self.stream {
             Some(stream) => stream,
@@ -137,11 +149,15 @@ impl Events {
         };
         match stream.message().await {
             Ok(Some(response)) => self.ready.extend(response.events),
+            Ok(None) if request.until_now => {
+                self.stream = None;
+                return Ok(false);
+            }
             ended => {
                 self.stream = None;
                 self.client.pause_unless_final(ended.err()).await?;
             }
         }
-        Ok(())
+        Ok(true)
     }
 }

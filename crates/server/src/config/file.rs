@@ -25,7 +25,11 @@ pub(super) fn read(path: &Path) -> Result<Vec<(String, String)>, LoadError> {
     Ok(flat)
 }
 
-fn flatten(key: &str, value: &Value, flat: &mut Vec<(String, String)>) -> Result<(), String> {
+pub(super) fn flatten(
+    key: &str,
+    value: &Value,
+    flat: &mut Vec<(String, String)>,
+) -> Result<(), String> {
     let text = match value {
         Value::Object(children) => {
             for (name, child) in children {

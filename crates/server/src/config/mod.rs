@@ -1,10 +1,11 @@
 //! What a server is told when it starts: a file, then the environment, then flags.
 
 mod file;
+mod live;
 mod queue;
 mod secret;
 mod settings;
-mod value;
+pub mod value;
 mod webhook;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -14,6 +15,7 @@ use std::time::Duration;
 use bellwether_core::model::config::ConfigError;
 use bellwether_core::model::{Config, KeyPolicy};
 
+pub use live::change;
 pub use secret::Secret;
 pub use value::bytes as parse_bytes;
 pub use webhook::Webhook;
@@ -142,6 +144,8 @@ pub struct Queue {
     pub name: String,
     pub settings: bellwether_brokers::Settings,
     pub events: Published,
+    /// How long a job may wait for one that it depends on to become known.
+    pub dependency_wait: Duration,
 }
 
 /// Which lifecycle events go out to a queue.
@@ -245,6 +249,10 @@ pub enum LoadError {
     Value { origin: String, key: String, given: String, wanted: &'static str },
     #[error(transparent)]
     Scheduling(#[from] ConfigError),
+    #[error("{key} can't be changed while the scheduler runs; change the file and start it again")]
+    NotLive { key: String },
+    #[error("{origin}: {reason}")]
+    Change { origin: String, reason: String },
     #[error("{key} is missing")]
     Missing { key: String },
     #[error("tls.certificate and tls.key belong together; give both")]

@@ -15,6 +15,8 @@ use bellwether_wire::private::read_secret;
 /// What every key of a queue begins with, wherever the queue was written.
 pub(super) const PREFIX: &str = "queue.";
 const HOST: &str = "127.0.0.1";
+/// Producers race: what a job depends on may be a little behind it.
+const DEPENDENCY_WAIT: Duration = Duration::from_secs(20);
 const NAME_BYTES_MAX: usize = 64;
 
 /// A queue on its way.
@@ -41,10 +43,11 @@ pub(super) struct QueueDraft {
     prefetch: Option<usize>,
     events: Option<Published>,
     events_max: Option<u64>,
+    unknown_dependency_wait: Option<Duration>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Redis,
     RabbitMq,
     Nats,
@@ -100,12 +103,18 @@ settings! {
     "queue.prefetch", prefetch, ALL, number;
     "queue.events", events, ALL, published;
     "queue.events_max", events_max, ALL, number;
+    "queue.unknown_dependency_wait", unknown_dependency_wait, ALL, duration;
 }
 
 /// Where passwords may come from, besides files.
 pub(super) type Environment = [(String, String)];
 
 impl QueueDraft {
+    /// One of this kind where it usually is.
+    pub(super) fn usual(backend: Kind) -> QueueDraft {
+        QueueDraft { backend: Some(backend), ..QueueDraft::default() }
+    }
+
     pub(super) fn set(&mut self, setting: &QueueSetting, text: &str) -> Parsed<()> {
         (setting.set)(self, text)
     }
@@ -139,7 +148,9 @@ impl QueueDraft {
         settings.redeliver_after = self.redeliver_after.unwrap_or(settings.redeliver_after);
         settings.prefetch = self.prefetch.unwrap_or(settings.prefetch);
         settings.events_max = self.events_max.unwrap_or(settings.events_max);
-        Ok(Queue { name, settings, events: self.events.unwrap_or(Published::All) })
+        let events = self.events.unwrap_or(Published::All);
+        let dependency_wait = self.unknown_dependency_wait.unwrap_or(DEPENDENCY_WAIT);
+        Ok(Queue { name, settings, events, dependency_wait })
     }
 
     fn backend(&self, kind: Kind, environment: &Environment) -> Result<Backend, String> {
@@ -232,7 +243,7 @@ impl Kind {
     }
 }
 
-fn kind(text: &str) -> Parsed<Kind> {
+pub(super) fn kind(text: &str) -> Parsed<Kind> {
     let found = ALL.iter().find(|kind| kind.name() == text);
     found.copied().ok_or("redis, rabbitmq, nats, zeromq or sqlite")
 }

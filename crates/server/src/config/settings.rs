@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bellwether_core::model::config::PredictorKind;
-use bellwether_core::model::{KeyPolicy, Micros, Name, Priority, Strategy};
+use bellwether_core::model::config::{Backoff, Config, PredictorKind};
+use bellwether_core::model::{KeyPolicy, Micros, Name, Strategy};
 use bellwether_wire::json::nearest;
 
 use super::queue::{self, Environment, QueueDraft};
@@ -18,6 +18,8 @@ use super::{Auth, ClickHouse, JournalKind, LoadError, LogFormat, Otlp, ServerCon
 const PREFIX: &str = "BELLWETHER_";
 const DURATION_BY_TYPE: &str = "duration_by_type.";
 const QUEUES: &str = "queues.";
+/// What a change by hand is called where it is wrong.
+const CHANGE: &str = "the change";
 /// A variable this near to a known one is a slip; others belong to somebody else.
 const SLIP: usize = 2;
 
@@ -42,6 +44,38 @@ struct Setting {
 }
 
 impl Draft {
+    /// Of a scheduler that runs with these settings.
+    pub(super) fn live(config: Config) -> Draft {
+        let config = ServerConfig { scheduling: config, ..ServerConfig::default() };
+        Draft { config, ..Draft::default() }
+    }
+
+    /// Changes what can be changed while the scheduler runs.
+    pub(super) fn set_live(&mut self, key: &str, value: &str) -> Result<(), LoadError> {
+        let is_live =
+            key.starts_with(DURATION_BY_TYPE) || LIVE.iter().any(|known| known.key == key);
+        if !is_live && keys().any(|known| known == key) {
+            return Err(LoadError::NotLive { key: key.to_owned() });
+        }
+        if !is_live {
+            let nearest = nearest(key, LIVE.iter().map(|known| known.key)).map(|(key, _)| key);
+            let (origin, key) = (CHANGE.to_owned(), key.to_owned());
+            return Err(LoadError::Unknown { origin, key, nearest });
+        }
+        self.set(CHANGE, key, value)
+    }
+
+    /// Without what a type was said to take; without a name that of all.
+    pub(super) fn forget_duration(&mut self, kind: Option<&str>) {
+        let durations = &mut self.config.scheduling.duration_by_type;
+        durations.retain(|(known, _)| kind.is_some_and(|kind| known.as_str() != kind));
+    }
+
+    pub(super) fn finish_live(self) -> Result<Config, LoadError> {
+        self.config.scheduling.validate()?;
+        Ok(self.config.scheduling)
+    }
+
     pub(super) fn set(&mut self, origin: &str, key: &str, value: &str) -> Result<(), LoadError> {
         let wrong = |wanted| LoadError::Value {
             origin: origin.to_owned(),
@@ -65,7 +99,7 @@ impl Draft {
         if let Some(key) = key.strip_prefix(webhook::PREFIX) {
             return webhook::set(&mut self.webhooks, origin, key, value);
         }
-        let Some(setting) = SETTINGS.iter().find(|setting| setting.key == key) else {
+        let Some(setting) = FIXED.iter().chain(LIVE).find(|setting| setting.key == key) else {
             let nearest = nearest(key, keys()).map(|(key, _)| key);
             let (origin, key) = (origin.to_owned(), key.to_owned());
             return Err(LoadError::Unknown { origin, key, nearest });
@@ -116,7 +150,13 @@ impl Draft {
         if let Some(name) = self.default_queue.take() {
             self.config.default_queue = name;
             let known = self.queues.contains_key(&self.config.default_queue);
-            if !known && self.queue.is_none() && !self.queues.is_empty() {
+            if let Ok(backend) = queue::kind(&self.config.default_queue)
+                && !known
+                && self.queue.is_none()
+            {
+                // The name of a backend alone stands for one at its usual place.
+                self.queue = Some(QueueDraft::usual(backend));
+            } else if !known && self.queue.is_none() && !self.queues.is_empty() {
                 let names = self.queues.keys().cloned().collect::<Vec<_>>().join(", ");
                 return Err(LoadError::DefaultQueue {
                     name: self.config.default_queue.clone(),
@@ -139,7 +179,7 @@ impl Draft {
 
 fn keys() -> impl Iterator<Item = &'static str> {
     let queue = queue::SETTINGS.iter().map(|setting| setting.key);
-    SETTINGS.iter().map(|setting| setting.key).chain(queue)
+    FIXED.iter().chain(LIVE).map(|setting| setting.key).chain(queue)
 }
 
 /// The key that a variable of the environment sets, if it is one of ours.
@@ -161,12 +201,12 @@ pub(super) fn key_of_variable(name: &str) -> Result<Option<&'static str>, LoadEr
 }
 
 macro_rules! settings {
-    ($($key:literal: $set:expr;)+) => {
-        const SETTINGS: &[Setting] = &[$(Setting { key: $key, set: $set },)+];
+    ($table:ident: $($key:literal: $set:expr;)+) => {
+        const $table: &[Setting] = &[$(Setting { key: $key, set: $set },)+];
     };
 }
 
-settings! {
+settings! { FIXED:
     "data_dir": |d, v| { d.config.data_dir = PathBuf::from(v); Ok(()) };
     "journal": |d, v| { d.config.journal = journal(v)?; Ok(()) };
     "grpc": |d, v| { d.config.grpc = address(v)?; Ok(()) };
@@ -204,12 +244,14 @@ settings! {
     "clickhouse.buffer_rows": |d, v| { d.clickhouse.buffer_rows = number(v)?; Ok(()) };
     "clickhouse.flush_ms": |d, v| { d.clickhouse.flush_interval = Duration::from_millis(number(v)?); Ok(()) };
     "default_queue": |d, v| { d.default_queue = Some(v.to_owned()); Ok(()) };
-    "retry_backoff": |_, v| if v == "exponential" { Ok(()) } else { Err("exponential") };
-    "priorities.low": |_, v| priority(Priority::Low, v);
-    "priorities.normal": |_, v| priority(Priority::Normal, v);
-    "priorities.high": |_, v| priority(Priority::High, v);
-    "priorities.critical": |_, v| priority(Priority::Critical, v);
+}
 
+// What can be changed while the scheduler runs, too.
+settings! { LIVE:
+    "priorities.low": |d, v| { d.config.scheduling.priorities.low = number(v)?; Ok(()) };
+    "priorities.normal": |d, v| { d.config.scheduling.priorities.normal = number(v)?; Ok(()) };
+    "priorities.high": |d, v| { d.config.scheduling.priorities.high = number(v)?; Ok(()) };
+    "priorities.critical": |d, v| { d.config.scheduling.priorities.critical = number(v)?; Ok(()) };
     "strategy": |d, v| { d.config.scheduling.strategy = strategy(v)?; Ok(()) };
     "shadow": |d, v| { d.config.scheduling.shadow = shadow(v)?; Ok(()) };
     "predictor": |d, v| { d.config.scheduling.predictor = predictor(v)?; Ok(()) };
@@ -228,6 +270,7 @@ settings! {
     "job_timeout_default": |d, v| { d.config.scheduling.job_timeout_default = span(v)?; Ok(()) };
     "retry_default": |d, v| { d.config.scheduling.retry_default = number(v)?; Ok(()) };
     "max_retry": |d, v| { d.config.scheduling.max_retry = number(v)?; Ok(()) };
+    "retry_backoff": |d, v| { d.config.scheduling.retry_backoff = backoff(v)?; Ok(()) };
     "retry_base": |d, v| { d.config.scheduling.retry_base = span(v)?; Ok(()) };
     "retry_cap": |d, v| { d.config.scheduling.retry_cap = span(v)?; Ok(()) };
     "max_crashes": |d, v| { d.config.scheduling.max_crashes = number(v)?; Ok(()) };
@@ -246,7 +289,7 @@ settings! {
     "payload_bytes_max": |d, v| { d.config.scheduling.payload_bytes_max = bytes(v)?; Ok(()) };
     "payload_bytes_total_max": |d, v| { d.config.scheduling.payload_bytes_total_max = bytes(v)?; Ok(()) };
     "throttle_percent": |d, v| { d.config.scheduling.throttle_percent = number(v)?; Ok(()) };
-    "reject_threshold": |d, v| { d.config.scheduling.reject_percent = number(v)?; Ok(()) };
+    "reject_threshold": |d, v| { d.config.scheduling.reject_percent = threshold(v)?; Ok(()) };
     "retain_jobs": |d, v| { d.config.scheduling.retain_jobs = number(v)?; Ok(()) };
     "retain_for": |d, v| { d.config.scheduling.retain_for = span(v)?; Ok(()) };
     "idempotency_for": |d, v| { d.config.scheduling.idempotency_for = span(v)?; Ok(()) };
@@ -332,13 +375,24 @@ fn duration(text: &str) -> Parsed<Duration> {
     Ok(Duration::from_micros(micros))
 }
 
-/// The points are part of every decision that was ever written; they can be read, not changed.
-fn priority(priority: Priority, text: &str) -> Parsed<()> {
-    if text == priority.points().to_string() { Ok(()) } else { Err("25, 50, 75 and 100 (fixed)") }
+/// Percent, or a share below 1: 90 and 0.9 are the same.
+fn threshold(text: &str) -> Parsed<u32> {
+    const WANTED: &str = "percent, as 90, or a share, as 0.9";
+    match text.trim().parse::<f64>() {
+        Ok(share) if text.contains('.') && (0.0..=1.0).contains(&share) => {
+            Ok((share * 100.0).round() as u32)
+        }
+        _ => number(text).map_err(|_| WANTED),
+    }
+}
+
+fn backoff(text: &str) -> Parsed<Backoff> {
+    Backoff::parse(text).ok_or("exponential, linear or constant")
 }
 
 fn strategy(text: &str) -> Parsed<Strategy> {
-    Strategy::parse(text).ok_or("predictive, least_loaded, round_robin, affinity or random")
+    Strategy::parse(text)
+        .ok_or("predictive, least_loaded, round_robin, affinity, random or formula")
 }
 
 fn shadow(text: &str) -> Parsed<Option<Strategy>> {
@@ -346,5 +400,5 @@ fn shadow(text: &str) -> Parsed<Option<Strategy>> {
 }
 
 fn predictor(text: &str) -> Parsed<PredictorKind> {
-    PredictorKind::parse(text).ok_or("ema, hierarchical or auto")
+    PredictorKind::parse(text).ok_or("ema, hierarchical, auto or failing")
 }

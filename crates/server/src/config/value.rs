@@ -2,7 +2,7 @@
 
 use bellwether_core::model::Micros;
 
-pub(super) type Parsed<T> = Result<T, &'static str>;
+pub type Parsed<T> = Result<T, &'static str>;
 
 pub(super) const SECONDS: &str = "seconds, as 90 or 0.5, or with a unit, as 500ms, 90s, 5m, 2h, 7d";
 const BYTES: &str = "bytes, as 1048576, or with a unit, as 64KiB, 16MiB, 4GiB";
@@ -10,7 +10,8 @@ const BYTES: &str = "bytes, as 1048576, or with a unit, as 64KiB, 16MiB, 4GiB";
 /// Longer than any sensible span, and far from overflow.
 const SECONDS_MAX: f64 = 100.0 * 366.0 * 86_400.0;
 
-pub(super) fn span(text: &str) -> Parsed<Micros> {
+/// Microseconds.
+pub fn span(text: &str) -> Parsed<Micros> {
     let units = [
         ("us", 0.000_001),
         ("ms", 0.001),
@@ -30,7 +31,7 @@ pub(super) fn span(text: &str) -> Parsed<Micros> {
     Ok(Micros((seconds * 1e6).round() as u64))
 }
 
-pub fn bytes(text: &str) -> Result<u64, &'static str> {
+pub fn bytes(text: &str) -> Parsed<u64> {
     let units = [("KiB", 1_u64 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40)];
     let (number, unit) = units
         .iter()

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use bellwether_core::Event;
 use bellwether_wire::json::nearest;
 
 use super::secret::Keeper;
@@ -48,6 +49,9 @@ impl WebhookDraft {
                 "kinds" => {
                     let kinds = value.split(',').map(|kind| kind.trim().to_owned());
                     self.kinds = kinds.filter(|kind| !kind.is_empty()).collect();
+                    if self.kinds.iter().any(|kind| !Event::NAMES.contains(&kind.as_str())) {
+                        return Err("kinds of events, as job_completed, with commas between them");
+                    }
                 }
                 "secret_env" => self.keeper = Some(Keeper::Variable(value.to_owned())),
                 "secret_file" => self.keeper = Some(Keeper::File(PathBuf::from(value))),

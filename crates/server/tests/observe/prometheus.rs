@@ -32,7 +32,12 @@ fn queue(folder: &Path) -> Settings {
 async fn promtool_finds_nothing_wrong_with_the_metrics() -> Result<()> {
     let mut fixture = Fixture::with(|config| {
         let settings = queue(&config.data_dir);
-        config.queues.push(Queue { name: "team".to_owned(), settings, events: Published::All });
+        config.queues.push(Queue {
+            name: "team".to_owned(),
+            settings,
+            events: Published::All,
+            dependency_wait: std::time::Duration::ZERO,
+        });
     })
     .await?;
     let _worker = Busy::start(&fixture, "w").await?;

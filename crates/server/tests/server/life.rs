@@ -81,7 +81,7 @@ async fn a_failed_job_is_retried_and_then_dead_lettered() -> Result<()> {
     assert_eq!(dead.failures, 2);
     assert_eq!(dead.attempts[1].error, "no luck");
 
-    let request = v1::RetryRequest { ids: vec!["a".to_owned(), "nobody".to_owned()] };
+    let request = v1::RetryRequest { ids: vec!["a".to_owned(), "nobody".to_owned()], force: false };
     let done = fixture.client.retry(request).await?.into_inner();
     assert_eq!(done.refused.len(), 1);
     assert_eq!(done.refused[0].rejection.as_ref().unwrap().code, "unknown_job");

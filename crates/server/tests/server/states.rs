@@ -94,7 +94,7 @@ async fn what_was_skipped_waits_again_when_its_dependency_is_retried() -> Result
     fail_for_good(&mut worker).await?;
     fixture.job_is("b", JobState::Skipped).await?;
     drop(worker);
-    fixture.client.retry(v1::RetryRequest { ids: vec!["a".to_owned()] }).await?;
+    fixture.client.retry(v1::RetryRequest { ids: vec!["a".to_owned()], force: false }).await?;
     assert_eq!(fixture.listed(JobState::Waiting).await?, ["b"]);
     assert_eq!(fixture.listed(JobState::Skipped).await?, [""; 0]);
     let waiting = fixture.job("b").await?;
@@ -164,7 +164,7 @@ async fn history_is_the_same_when_it_is_made_anew() -> Result<()> {
     fixture.submit(vec![after("waiting", "broken")]).await?;
     fail_for_good(&mut worker).await?;
     fixture.job_is("waiting", JobState::Skipped).await?;
-    fixture.client.retry(v1::RetryRequest { ids: vec!["broken".to_owned()] }).await?;
+    fixture.client.retry(v1::RetryRequest { ids: vec!["broken".to_owned()], force: false }).await?;
     let again = worker.offer().await?;
     worker.report(&again, Report::Acknowledge(v1::Acknowledge {})).await?;
     fixture.job_is("broken", JobState::Running).await?;

@@ -40,6 +40,13 @@ pub struct CloudEvent<'a> {
     pub data: Data<'a>,
 }
 
+impl CloudEvent<'_> {
+    /// As job_completed.
+    pub fn kind(&self) -> &'static str {
+        self.name
+    }
+}
+
 impl Serialize for CloudEvent<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
@@ -82,7 +89,8 @@ impl Display for EventId {
     }
 }
 
-/// The events of an entry: one, but one for each job of a submission. `source` is the URI of the
+/// The events of an entry: one, but one for each job of a submission, and two for a job that is
+/// dead-lettered, because it has failed first. `source` is the URI of the
 /// scheduler and must be the same for as long as its journal lives.
 pub fn cloud_events<'a>(
     source: &'a str,
@@ -91,7 +99,7 @@ pub fn cloud_events<'a>(
 ) -> impl Iterator<Item = CloudEvent<'a>> {
     let count = match &entry.event {
         Event::Submitted { jobs, .. } => jobs.len(),
-        _ => 1,
+        event => event.told_as().count(),
     };
     (0..count).map(move |index| {
         let (subject, data) = match &entry.event {
@@ -109,7 +117,10 @@ pub fn cloud_events<'a>(
         CloudEvent {
             id: EventId { seq: entry.seq, index: (count > 1).then_some(index) },
             source,
-            name: entry.event.name(),
+            name: match entry.event.told_before() {
+                Some(before) if index == 0 => before,
+                _ => entry.event.name(),
+            },
             subject: (!subject.is_empty()).then_some(subject),
             at: entry.at,
             data,
@@ -161,6 +172,7 @@ impl Serialize for Data<'_> {
 
 #[cfg(test)]
 mod tests {
+    use bellwether_core::event::DeadReason;
     use bellwether_core::model::{ActorNo, Config, Micros, Name, Token, WorkerNo};
     use bytes::Bytes;
     use expect_test::{Expect, expect};
@@ -194,6 +206,18 @@ mod tests {
                 r#"{"specversion":"1.0","id":"42","source":"urn:bellwether:test","type":"bellwether.job_started","subject":"resize-1","time":"2027-01-31T08:00:00.5Z","data":{"job":7,"token":41,"job_id":"resize-1","run_id":"nightly"}}"#
             ]],
         );
+    }
+
+    #[test]
+    fn a_job_that_is_dead_lettered_has_failed_first() {
+        let event = Event::DeadLettered { job: JobNo(7), reason: DeadReason::Poison };
+        let entry =
+            Entry { seq: Seq(42), at: Timestamp(0), parent: None, event, moved: Box::default() };
+        let events: Vec<(String, &str)> = cloud_events("s", &entry, Names::default())
+            .map(|event| (event.id.to_string(), event.kind()))
+            .collect();
+        let wanted = [("42.0", "job_failed"), ("42.1", "job_dead_lettered")];
+        assert_eq!(events, wanted.map(|(id, kind)| (id.to_owned(), kind)));
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub struct Code<W>(pub W);
 // Names without parameters, because the schema's names are made of these.
 pub type Strategy = Code<model::Strategy>;
 pub type Predictor = Code<model::config::PredictorKind>;
+pub type Backoff = Code<model::config::Backoff>;
 pub type Cause = Code<model::FailureCause>;
 pub type Revoked = Code<model::RevokeReason>;
 pub type Priority = Code<model::Priority>;

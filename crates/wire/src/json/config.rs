@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use bellwether_core::model::config::{Config, PredictorKind, Weights};
+use bellwether_core::model::config::{Backoff, Config, PredictorKind, Priorities, Weights};
 use bellwether_core::model::{Micros, Name, Strategy};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -17,8 +17,43 @@ use crate::malformed::{Malformed, SPAN_MAX};
 const TYPES_MAX: usize = 10_000;
 const SPAN: &str = "it must be a number of seconds, at most 100 years";
 const SHARE: &str = "it must be a share from 0 to 10";
-const STRATEGY: &str = "it must be predictive, least_loaded, round_robin, affinity or random";
-const PREDICTOR: &str = "it must be ema, hierarchical or auto";
+const STRATEGY: &str =
+    "it must be predictive, least_loaded, round_robin, affinity, random or formula";
+const PREDICTOR: &str = "it must be ema, hierarchical, auto or failing";
+const BACKOFF: &str = "it must be exponential, linear or constant";
+
+/// Points of the priorities, from 0 to 100.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
+#[schema(as = Priorities)]
+#[serde(deny_unknown_fields)]
+struct Points {
+    low: u32,
+    normal: u32,
+    high: u32,
+    critical: u32,
+}
+
+impl Default for Points {
+    fn default() -> Points {
+        Priorities::default().into()
+    }
+}
+
+impl From<Priorities> for Points {
+    fn from(Priorities { low, normal, high, critical }: Priorities) -> Points {
+        Points { low, normal, high, critical }
+    }
+}
+
+impl From<Points> for Priorities {
+    fn from(Points { low, normal, high, critical }: Points) -> Priorities {
+        Priorities { low, normal, high, critical }
+    }
+}
+
+fn exponential() -> String {
+    Backoff::Exponential.as_str().to_owned()
+}
 
 macro_rules! live_config {
     (plain: $($plain:ident: $kind:ty),+; spans: $($span:ident),+;) => {
@@ -36,6 +71,13 @@ macro_rules! live_config {
             #[schema(value_type = code::Predictor)]
             predictor: String,
             weights: decision::Weights,
+            #[serde(default)]
+            #[schema(required = false)]
+            priorities: Points,
+            /// How the pauses between attempts grow.
+            #[serde(default = "exponential")]
+            #[schema(required = false, value_type = code::Backoff)]
+            retry_backoff: String,
             /// How full the queue may be, in percent, before more is refused.
             reject_threshold: u32,
             /// For types not seen yet.
@@ -58,6 +100,8 @@ macro_rules! live_config {
                         load: share(config.weights.load),
                         priority: share(config.weights.priority),
                     },
+                    priorities: config.priorities.into(),
+                    retry_backoff: config.retry_backoff.as_str().to_owned(),
                     reject_threshold: config.reject_percent,
                     duration_by_type: config
                         .duration_by_type
@@ -84,6 +128,10 @@ macro_rules! live_config {
                         load: share("weights.load", self.weights.load)?,
                         priority: share("weights.priority", self.weights.priority)?,
                     },
+                    priorities: self.priorities.into(),
+                    retry_backoff: Backoff::parse(&self.retry_backoff).ok_or_else(|| {
+                        Malformed::not_allowed("retry_backoff", &self.retry_backoff, BACKOFF)
+                    })?,
                     reject_percent: self.reject_threshold,
                     duration_by_type: durations(&self.duration_by_type)?,
                     $($plain: self.$plain,)+

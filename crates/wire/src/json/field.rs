@@ -31,6 +31,10 @@ impl<'a> Fields<'a> {
         if count > FIELDS_MAX {
             return Err(Malformed::new("it", Problem::TooMany { given: count, max: FIELDS_MAX }));
         }
+        let repeated = |place: usize| kept[..place].iter().any(|(name, _)| *name == kept[place].0);
+        if let Some(place) = (1..kept.len()).find(|place| repeated(*place)) {
+            return Err(Malformed::new(&kept[place].0, Problem::Twice));
+        }
         Ok(Fields(kept))
     }
 
@@ -45,7 +49,6 @@ impl<'a> Fields<'a> {
         Ok(self)
     }
 
-    /// Of several with the same name the last one.
     pub(super) fn get(&self, name: &str) -> Option<&'a RawValue> {
         self.0.iter().rfind(|(known, _)| known == name).map(|(_, value)| *value)
     }

@@ -65,6 +65,9 @@ struct Life {
     /// Why it ended, or why it is not running yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     explanation: Option<String>,
+    /// Of a skipped job: the job that did not complete, however many were skipped in between.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    root_cause: Option<String>,
     /// Of its last event.
     position: u64,
     /// By the name of the token.
@@ -154,6 +157,7 @@ impl From<v1::Job> for Job {
             result: (!job.result.is_empty()).then_some(Shown(job.result)),
             result_hash: text(hex(&job.result_hash)),
             explanation: text(job.explanation),
+            root_cause: text(job.root_cause),
             position: job.position,
             submitted_by: text(job.submitted_by),
             changed_by: text(job.changed_by),

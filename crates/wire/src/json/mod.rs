@@ -23,6 +23,7 @@ mod nearest;
 pub mod predictions;
 pub mod run;
 pub mod status;
+mod unique;
 pub mod unit;
 pub mod worker;
 pub mod worker_message;
@@ -45,6 +46,7 @@ pub use run::{
     submission_from_json, submissions,
 };
 pub use status::Status;
+pub use unique::Unique;
 pub use worker::{Worker, Workers};
 pub use worker_message::{Said, SaidError, worker_message_from_json};
 pub use written::job_spec_to_json;

@@ -19,9 +19,12 @@ pub struct Worker {
     status: Option<WorkerStatus>,
     /// It has a stream to this scheduler.
     connected: bool,
-    /// 1 is fully loaded.
+    /// 1 is fully loaded: by our jobs, and by what it last said of others'.
     load: f64,
-    /// Jobs that it holds and has not started.
+    /// Shares of its processors and memory in use, as it last said: 1 is all.
+    cpu_load: f64,
+    memory_load: f64,
+    /// Jobs that wait at it, ours and others'.
     queue_depth: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     last_seen: Option<Moment>,
@@ -139,6 +142,8 @@ impl From<v1::Worker> for Worker {
             status,
             connected: worker.connected,
             load: permille(beat.load_permille),
+            cpu_load: permille(beat.cpu_permille),
+            memory_load: permille(beat.memory_permille),
             queue_depth: beat.queue_depth,
             last_seen: moment(worker.last_seen),
             held: worker.held.into_iter().map(held).collect(),

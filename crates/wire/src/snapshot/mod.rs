@@ -63,6 +63,7 @@ pub fn header_to_wire(format: u32, state: &State) -> v1::SnapshotHeader {
             live_finish: shadow.live_finish,
             shadow_finish: shadow.shadow_finish,
             round_robin_finish: shadow.round_robin_finish,
+            turn: shadow.turn.0,
         }),
         slowness_mean,
         slowness_jobs,
@@ -120,6 +121,7 @@ impl Restoring {
             live_finish: shadow.live_finish,
             shadow_finish: shadow.shadow_finish,
             round_robin_finish: shadow.round_robin_finish,
+            turn: WorkerNo(shadow.turn),
         };
         let statistics = StatisticsFacts {
             slowness_mean: header.slowness_mean,

@@ -10,6 +10,7 @@ mod choice;
 mod drift;
 mod ema;
 mod facts;
+mod failing;
 mod hierarchical;
 mod interner;
 mod key;
@@ -75,6 +76,7 @@ pub fn predictor(kind: PredictorKind) -> Box<dyn Predictor> {
         PredictorKind::Ema => Box::new(Ema),
         PredictorKind::Hierarchical => Box::new(Hierarchical),
         PredictorKind::Auto => Box::new(Auto),
+        PredictorKind::Failing => Box::new(failing::Failing),
     }
 }
 

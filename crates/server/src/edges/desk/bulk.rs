@@ -25,7 +25,7 @@ const REFUSALS_TOLD: usize = 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Action {
     Cancel { reason: String },
-    Retry,
+    Retry { force: bool },
 }
 
 /// The operations of this process. They end with it.
@@ -155,7 +155,7 @@ async fn work(
 async fn take_step(desk: &Desk, operation: &Operation, ids: &[String]) -> Result<(), Unanswered> {
     let done = desk.each(ids.to_vec(), |job| match &operation.action {
         Action::Cancel { reason } => Command::Cancel { job, reason: reason.clone() },
-        Action::Retry => Command::Retry { job },
+        Action::Retry { force } => Command::Retry { job, force: *force },
     });
     let done = done.await?;
     operation.update(|progress| {

@@ -6,7 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use bellwether_core::Event;
 use bellwether_core::model::{ActorNo, Seq};
+use bellwether_wire::Malformed;
+use bellwether_wire::json::nearest;
+use bellwether_wire::malformed::Problem;
 use tokio::sync::{Mutex, MutexGuard, mpsc};
 
 use super::{Desk, Unanswered};
@@ -175,12 +179,26 @@ impl Watcher {
 }
 
 impl EventsWanted {
+    /// Refuses kinds that no event has: whoever asked for one would wait for ever.
+    pub(crate) fn check_kinds(kinds: &[String]) -> Result<(), Malformed> {
+        let Some(unknown) = kinds.iter().find(|kind| !Event::NAMES.contains(&kind.as_str())) else {
+            return Ok(());
+        };
+        let nearest = nearest(unknown, Event::NAMES.iter().copied());
+        let nearest = nearest.map(|(name, _)| name.to_owned());
+        Err(Malformed::new(format!("kind {unknown}"), Problem::Unknown { nearest }))
+    }
+
     fn is(&self, seen: &Seen) -> bool {
-        let kind = seen.entry().event.name();
-        (self.kinds.is_empty() || self.kinds.iter().any(|wanted| wanted == kind))
+        seen.entry().event.told_as().any(|kind| is_wanted(&self.kinds, kind))
             && self.run.as_ref().is_none_or(|run| run == seen.run_id())
             && self.job.as_ref().is_none_or(|id| seen.is_about(id))
             && (!self.by_hand || seen.entry().actor != ActorNo::default())
             && self.actor.as_deref().is_none_or(|actor| actor == seen.names().actor)
     }
+}
+
+/// Whether events told by this name are among these kinds; no kinds are all.
+pub(crate) fn is_wanted(kinds: &[String], kind: &str) -> bool {
+    kinds.is_empty() || kinds.iter().any(|wanted| wanted == kind)
 }

@@ -1,8 +1,8 @@
 //! Jobs and workers as the loop knows them, for clients.
 
-use bellwether_core::model::{HeldAttempt, JobNo, Phase, RunId, WorkerStatus};
+use bellwether_core::model::{Heartbeat, HeldAttempt, JobNo, Phase, RunId, WorkerNo, WorkerStatus};
 use bellwether_core::{Job, JobState, State, Worker};
-use bellwether_wire::job::job_to_wire;
+use bellwether_wire::job::{escalated_to_wire, job_to_wire, texts};
 use bellwether_wire::worker::{heartbeat_to_wire, worker_spec_to_wire};
 use bellwether_wire::{Mirror as _, v1};
 
@@ -17,7 +17,7 @@ pub(super) fn job_view(no: JobNo, job: &Job, run: Option<&RunId>) -> v1::Job {
     v1::Job {
         job: no.0,
         state: job.state.status().to_wire(),
-        spec: Some(job_to_wire(&job.spec)),
+        spec: Some(spec_now(job)),
         run_id: run.map_or_else(String::new, RunId::to_string),
         submitted_at: job.submitted_at.0,
         ended_at: job.ended().map_or(0, |at| at.0),
@@ -27,6 +27,15 @@ pub(super) fn job_view(no: JobNo, job: &Job, run: Option<&RunId>) -> v1::Job {
         position: job.last.0,
         ..Default::default()
     }
+}
+
+/// As it was taken, but with the priority and role that it has by now.
+fn spec_now(job: &Job) -> v1::JobSpec {
+    let mut spec = job_to_wire(&job.spec);
+    if let Some(escalated) = &job.escalated {
+        spec.escalate(&escalated_to_wire(escalated.priority, escalated.role.as_ref()));
+    }
+    spec
 }
 
 /// The payload is left out: whoever waits for a job knows what was asked for.
@@ -49,18 +58,38 @@ pub(crate) fn worker_views(view: &View<'_>, all: bool) -> Vec<v1::Worker> {
     view.state
         .workers()
         .filter(|(_, worker)| all || worker.status != WorkerStatus::Unreachable)
-        .map(|(no, worker)| v1::Worker {
-            worker: no.0,
-            status: status(worker) as i32,
-            spec: Some(worker_spec_to_wire(&worker.spec)),
-            beat: Some(heartbeat_to_wire(worker.beat)),
-            last_seen: shown.moment(worker.beat_at.0),
-            connected: view.host.is_connected(no),
-            held: worker.held.iter().map(|held| held_job(view.state, *held, shown)).collect(),
-            busy: worker.busy.0,
-            ..Default::default()
-        })
+        .map(|(no, worker)| worker_view(view, no, worker, shown))
         .collect()
+}
+
+fn worker_view(view: &View<'_>, no: WorkerNo, worker: &Worker, shown: Shown) -> v1::Worker {
+    let available = view.state.availability(worker, view.now);
+    // What it says of itself may be some seconds old; what it holds of ours is known better here.
+    let beat = Heartbeat {
+        load_permille: available.load_permille,
+        queue_depth: available.queue_depth,
+        ..worker.last_beat()
+    };
+    let takes_jobs = worker.takes_jobs();
+    v1::Worker {
+        worker: no.0,
+        status: status(worker) as i32,
+        spec: Some(v1::WorkerSpec {
+            models: texts(&worker.models),
+            ..worker_spec_to_wire(&worker.spec)
+        }),
+        beat: Some(heartbeat_to_wire(beat)),
+        last_seen: shown.moment(worker.last_seen().0),
+        connected: view.host.is_connected(no),
+        held: worker.held.iter().map(|held| held_job(view.state, *held, shown)).collect(),
+        completed: worker.completed,
+        failed: worker.failed,
+        busy: worker.busy.0,
+        estimated_available_at: match takes_jobs {
+            true => shown.moment(available.estimated_available_at.0),
+            false => 0,
+        },
+    }
 }
 
 fn status(worker: &Worker) -> v1::WorkerStatus {
@@ -72,6 +101,7 @@ fn status(worker: &Worker) -> v1::WorkerStatus {
         WorkerStatus::Open => v1::WorkerStatus::Busy,
         WorkerStatus::Overloaded => v1::WorkerStatus::Overloaded,
         WorkerStatus::Draining => v1::WorkerStatus::Draining,
+        WorkerStatus::Unreachable if worker.left => v1::WorkerStatus::Left,
         WorkerStatus::Unreachable => v1::WorkerStatus::Unreachable,
     }
 }

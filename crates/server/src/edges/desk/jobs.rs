@@ -16,7 +16,8 @@ const HISTORY_PATIENCE: Duration = Duration::from_secs(2);
 impl Desk {
     /// A job with everything that is known of it, at this position or later.
     pub(crate) async fn job(&self, id: String, position: Seq) -> Result<v1::Job, Unanswered> {
-        Ok(self.shown().job(self.recorded_job(id, position).await?))
+        let job = self.recorded_job(id, position).await?;
+        Ok(self.shown().job(self.with_root_cause(job).await))
     }
 
     /// In the scheduler's time.

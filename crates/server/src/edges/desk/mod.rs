@@ -11,6 +11,7 @@ mod job_view;
 mod jobs;
 mod keys;
 mod logs;
+mod root_cause;
 mod runs;
 mod shown;
 mod status_view;
@@ -20,7 +21,7 @@ mod unanswered;
 
 pub(crate) use bulk::{Action, Operation, Operations};
 pub(crate) use config::Configured;
-pub(crate) use events::{Audience, EventsWanted};
+pub(crate) use events::{Audience, EventsWanted, is_wanted};
 pub(crate) use job_view::{ended_view, worker_views};
 pub(crate) use logs::LogsWanted;
 pub(crate) use runs::RunPage;

@@ -85,13 +85,12 @@ impl Desk {
 
     /// The decisions between two positions, newest first, and the first position that there is.
     async fn window(&self, start: Seq, end: Seq) -> Result<(Vec<Found>, Seq), Unanswered> {
-        let count = usize::try_from(end.0 - start.0 + 1).unwrap_or(usize::MAX);
-        let (records, start) = match self.history.read(start, count).await {
+        let (records, start) = match self.history.read_between(start, end).await {
             Err(HistoryError::Read(ReadError::Truncated { first })) if first > end => {
                 return Ok((Vec::new(), first));
             }
             Err(HistoryError::Read(ReadError::Truncated { first })) => {
-                (self.history.read(first, count).await?, first)
+                (self.history.read_between(first, end).await?, first)
             }
             read => (read?, start),
         };

@@ -17,13 +17,15 @@ use tonic::{Request, Response, Status, Streaming};
 use super::status::status;
 use super::{submit, wait};
 use crate::edges::desk::{
-    Configured, Desk, EventsWanted, LogsWanted, Refused, Unanswered, worker_views,
+    Configured, Desk, EventsWanted, LogsWanted, Refused, Unanswered, is_wanted, worker_views,
 };
 use crate::edges::registrar::invitation;
 use crate::event_loop::SavedSnapshot;
 use crate::projections::history::Seen;
 use crate::sinks::trace::context;
 
+/// Runs in one answer.
+const RUNS_MAX: u32 = 1_000;
 const SNAPSHOT_CHUNK_BYTES: usize = 1 << 20;
 /// Chunks that wait for a client to take them.
 const SNAPSHOT_CHUNKS_MAX: usize = 4;
@@ -128,6 +130,23 @@ impl Scheduler for SchedulerService {
         found.map(Response::new).map_err(status)
     }
 
+    async fn list_runs(
+        &self,
+        request: Request<v1::ListRunsRequest>,
+    ) -> Result<Response<v1::ListRunsResponse>, Status> {
+        let v1::ListRunsRequest { cursor, limit } = request.into_inner();
+        let limit = (limit > 0).then_some(limit.min(RUNS_MAX) as usize);
+        let page = self.desk.runs(Some(&cursor), limit).await.map_err(status)?;
+        let runs = page.runs.into_iter().map(|run| v1::RunSummary {
+            id: run.id,
+            submitted_at: run.submitted_at,
+            ended_at: run.ended_at,
+            states: run.states,
+        });
+        let next_cursor = page.next_cursor.unwrap_or_default();
+        Ok(Response::new(v1::ListRunsResponse { runs: runs.collect(), next_cursor }))
+    }
+
     async fn wait_jobs(
         &self,
         request: Request<v1::WaitJobsRequest>,
@@ -151,7 +170,8 @@ impl Scheduler for SchedulerService {
         request: Request<v1::RetryRequest>,
     ) -> Result<Response<v1::Done>, Status> {
         let desk = self.desk_of(&request);
-        each(desk, request.into_inner().ids, |job| Command::Retry { job }).await
+        let v1::RetryRequest { ids, force } = request.into_inner();
+        each(desk, ids, |job| Command::Retry { job, force }).await
     }
 
     async fn pin(&self, request: Request<v1::PinRequest>) -> Result<Response<v1::Done>, Status> {
@@ -248,8 +268,9 @@ impl Scheduler for SchedulerService {
         &self,
         request: Request<v1::WatchEventsRequest>,
     ) -> Result<Response<Self::WatchEventsStream>, Status> {
-        let v1::WatchEventsRequest { from, kinds, job_id, run_id, by_hand, actor } =
+        let v1::WatchEventsRequest { from, kinds, job_id, run_id, by_hand, actor, until_now } =
             request.into_inner();
+        EventsWanted::check_kinds(&kinds).map_err(|why| status(&why))?;
         let wanted = EventsWanted {
             from: (from > 0).then_some(Seq(from)),
             kinds,
@@ -257,10 +278,15 @@ impl Scheduler for SchedulerService {
             run: (!run_id.is_empty()).then_some(run_id),
             by_hand,
             actor: (!actor.is_empty()).then_some(actor),
-            follow: true,
+            follow: !until_now,
         };
-        let events = self.desk.events(wanted, |seen| v1::WatchEventsResponse {
-            events: seen.iter().map(Seen::to_wire).collect(),
+        let kinds = wanted.kinds.clone();
+        let events = self.desk.events(wanted, move |seen| v1::WatchEventsResponse {
+            events: seen
+                .iter()
+                .flat_map(Seen::to_wire)
+                .filter(|event| is_wanted(&kinds, &event.kind))
+                .collect(),
         });
         let events = ReceiverStream::new(events).map(|answer| answer.map_err(status));
         Ok(Response::new(Box::pin(events)))

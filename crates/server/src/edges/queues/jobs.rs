@@ -11,7 +11,7 @@ use bellwether_wire::rejection::{code, retry_after};
 use tokio::sync::mpsc;
 
 use super::identity::{Unreadable, submission};
-use super::{Queue, REFUSED_PAUSE};
+use super::{Queue, REFUSED_PAUSE, latecomers};
 use crate::edges::contain::contain;
 use crate::edges::desk::{Pending, Refused, Submitted};
 use crate::event_loop::{Unavailable, View};
@@ -25,7 +25,7 @@ const BATCHES_IN_FLIGHT_MAX: usize = 4;
 const THROTTLE_MAX: Duration = Duration::from_secs(1);
 
 /// Messages whose readable part is on its way to the loop.
-struct Batch {
+pub(super) struct Batch {
     readable: Vec<Delivery>,
     unreadable: Vec<(Delivery, Unreadable)>,
     pending: Result<Pending, Unavailable>,
@@ -61,7 +61,7 @@ async fn read_batches(queue: &Queue, batches: mpsc::Sender<Batch>) {
     }
 }
 
-async fn submit(queue: &Queue, deliveries: Vec<Delivery>) -> Batch {
+pub(super) async fn submit(queue: &Queue, deliveries: Vec<Delivery>) -> Batch {
     let mut submissions = Vec::with_capacity(deliveries.len());
     let mut readable = Vec::with_capacity(deliveries.len());
     let mut unreadable = Vec::new();
@@ -94,7 +94,10 @@ async fn settle_batches(queue: Queue, mut batches: mpsc::Receiver<Batch>) {
 
 impl Batch {
     /// Sets aside what could not be read, and waits for the answers to the rest.
-    async fn answered(self, queue: &Queue) -> (Vec<Delivery>, Result<Vec<Submitted>, Unavailable>) {
+    pub(super) async fn answered(
+        self,
+        queue: &Queue,
+    ) -> (Vec<Delivery>, Result<Vec<Submitted>, Unavailable>) {
         let unreadable = self.unreadable.into_iter().map(|(delivery, why)| dead(delivery, &why));
         settle(queue, unreadable.collect()).await;
         let answers = match self.pending {
@@ -170,25 +173,33 @@ async fn decide(
                     }
                 }
             }
-            Err(Refused::Rejected(rejection)) => settlements.push(refused(delivery, &rejection)),
+            Err(Refused::Rejected(rejection)) => {
+                let unknown = matches!(rejection, Rejection::UnknownDependency { .. });
+                match queue.place_aside().filter(|_| unknown) {
+                    Some(place) => {
+                        drop(tokio::spawn(latecomers::wait(queue.clone(), delivery, place)));
+                    }
+                    None => settlements.push(refused(delivery, &rejection)),
+                }
+            }
             Err(Refused::Malformed(why)) => settlements.push(dead(delivery, &why)),
         }
     }
     (settlements, held, pause)
 }
 
-fn refused(delivery: Delivery, rejection: &Rejection) -> Settlement {
+pub(super) fn refused(delivery: Delivery, rejection: &Rejection) -> Settlement {
     dead(delivery, &format_args!("{}: {rejection}", code(rejection)))
 }
 
-fn dead(delivery: Delivery, why: &dyn std::fmt::Display) -> Settlement {
+pub(super) fn dead(delivery: Delivery, why: &dyn std::fmt::Display) -> Settlement {
     let error = why.to_string();
     tracing::warn!(id = delivery.id.as_ref().map(|id| id.as_str()), %error, "a message is set aside");
     Settlement::DeadLetter { delivery: Box::new(delivery), error }
 }
 
 /// What is not settled comes again, and is then known.
-async fn settle(queue: &Queue, settlements: Vec<Settlement>) {
+pub(super) async fn settle(queue: &Queue, settlements: Vec<Settlement>) {
     if settlements.is_empty() {
         return;
     }
@@ -208,7 +219,7 @@ fn count(queue: &Queue, settlements: &[Settlement]) {
 }
 
 /// The ids are taken, perhaps by this very message.
-fn may_be_repeated(rejection: &Rejection) -> bool {
+pub(super) fn may_be_repeated(rejection: &Rejection) -> bool {
     matches!(
         rejection,
         Rejection::DuplicateJob { .. }
@@ -218,7 +229,7 @@ fn may_be_repeated(rejection: &Rejection) -> bool {
 }
 
 /// Whether every job of the message is there already, with the same content.
-async fn is_known(queue: &Queue, delivery: &Delivery) -> Result<bool, Unavailable> {
+pub(super) async fn is_known(queue: &Queue, delivery: &Delivery) -> Result<bool, Unavailable> {
     let Ok(submission) = read(queue, delivery) else { return Ok(false) };
     queue.desk.handle.ask(move |view| all_known(view, &submission)).await
 }

@@ -10,6 +10,7 @@
 mod events;
 mod identity;
 mod jobs;
+mod latecomers;
 mod outbound;
 mod speaker;
 mod workers;
@@ -19,7 +20,7 @@ use std::time::Duration;
 
 use bellwether_brokers::{Broker, BrokerError};
 use bellwether_core::model::{Actor, Name};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 
 use crate::config::{Published, ServerConfig};
@@ -55,6 +56,10 @@ struct Queue {
     desk: Desk,
     tracing: Option<Tracing>,
     counts: Arc<QueueCounts>,
+    /// How long a job may wait for one that it depends on to become known.
+    dependency_wait: Duration,
+    /// One for each that may.
+    aside: Arc<Semaphore>,
     /// True once the server shuts down.
     stopping: watch::Receiver<bool>,
 }
@@ -97,6 +102,8 @@ impl Queues {
                 desk: desk.acting(by.map(|name| Actor { name, peer: None })),
                 tracing,
                 counts: meters.of(&wanted.name),
+                dependency_wait: wanted.dependency_wait,
+                aside: Arc::new(Semaphore::new(latecomers::HELD_ASIDE_MAX)),
                 stopping: stopping.clone(),
             };
             if wanted.events != Published::None {
@@ -130,6 +137,14 @@ impl Queues {
 impl Queue {
     fn failed(&self) {
         QueueCounts::add(&self.counts.failures, 1);
+    }
+
+    /// A place for a job that waits for another to become known, if it may and there is one.
+    fn place_aside(&self) -> Option<OwnedSemaphorePermit> {
+        if self.dependency_wait.is_zero() {
+            return None;
+        }
+        self.aside.clone().try_acquire_owned().ok()
     }
 
     /// Resolves when the server shuts down.

@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use super::asked::Asked;
 use super::read;
 use super::{Problem, Rest};
+use crate::config::{self, LoadError};
 use crate::edges::desk::Configured;
 
 /// Read the configuration
@@ -58,7 +59,8 @@ pub(super) async fn replace(
 
 /// Change some settings
 ///
-/// A JSON merge patch (RFC 7396): what is not named stays as it is.
+/// A JSON merge patch (RFC 7396): what is not named stays as it is. Values are written as in the file:
+/// `"5m"` is as good as 300.
 #[utoipa::path(
     patch, path = "/scheduler/config", tag = "config", operation_id = "change_config",
     params(("If-Match" = String, Header, description = "The ETag that was read; * is any")),
@@ -83,12 +85,10 @@ pub(super) async fn change(
 ) -> Result<Response, Problem> {
     let expected = Expected::of(&headers)?;
     let Configured { version, config } = rest.desk.config().await?;
-    let mut changed = serde_json::to_value(LiveConfig::from(&config))
-        .expect("texts and finite numbers have a JSON form");
-    merge(&mut changed, Value::Object(patch));
-    let changed: LiveConfig = serde_json::from_value(changed)
-        .map_err(|why| Problem::malformed(format!("the settings could not be read: {why}")))?;
-    let config = valid(changed)?;
+    let config = config::change(config, &patch).map_err(|why| match why {
+        LoadError::Scheduling(why) => Problem::from(&Rejection::from(why)),
+        why => Problem::malformed(why.to_string()),
+    })?;
     configure(&rest, config, expected.version(version)?).await
 }
 
@@ -108,25 +108,6 @@ async fn show(rest: &Rest) -> Result<Response, Problem> {
     let Configured { version, config } = rest.desk.config().await?;
     let etag = HeaderValue::try_from(format!("\"{version}\"")).expect("digits are ASCII");
     Ok(([(ETAG, etag)], Json(LiveConfig::from(&config))).into_response())
-}
-
-/// RFC 7396: null removes, objects are merged, all else replaces.
-fn merge(target: &mut Value, patch: Value) {
-    let Value::Object(patch) = patch else {
-        *target = patch;
-        return;
-    };
-    if !target.is_object() {
-        *target = Value::Object(Map::new());
-    }
-    let Value::Object(fields) = target else { return };
-    for (key, value) in patch {
-        if value.is_null() {
-            fields.remove(&key);
-        } else {
-            merge(fields.entry(key).or_insert(Value::Null), value);
-        }
-    }
 }
 
 /// The versions that a change may follow on.
@@ -161,19 +142,5 @@ impl Expected {
             }
             Expected::Any | Expected::OneOf(_) => Ok(current),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_patch_merges_as_the_standard_says() {
-        let mut target = json!({ "a": "b", "c": { "d": "e", "f": "g" } });
-        merge(&mut target, json!({ "a": "z", "c": { "f": null } }));
-        assert_eq!(target, json!({ "a": "z", "c": { "d": "e" } }));
     }
 }

@@ -17,7 +17,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::read::Query;
 use super::{Problem, Rest};
-use crate::edges::desk::EventsWanted;
+use crate::edges::desk::{EventsWanted, is_wanted};
 use crate::projections::history::Seen;
 
 /// Those who may watch at a time.
@@ -85,16 +85,19 @@ pub(super) async fn watch(
     let start = Start::of(&headers, filter.from)?;
     check_reach(&rest, start).await?;
     let kinds = filter.kind.iter().flat_map(|kinds| kinds.split(','));
+    let kinds: Vec<String> = kinds.filter(|kind| !kind.is_empty()).map(str::to_owned).collect();
+    EventsWanted::check_kinds(&kinds).map_err(|why| Problem::from(&why))?;
     let wanted = EventsWanted {
         from: start.first(),
-        kinds: kinds.filter(|kind| !kind.is_empty()).map(str::to_owned).collect(),
+        kinds,
         job: filter.job.clone(),
         run: filter.run,
         actor: filter.actor,
         follow: filter.follow.unwrap_or(true),
         ..EventsWanted::default()
     };
-    let told = Told { source: rest.identity.clone(), start, job: filter.job };
+    let kinds = wanted.kinds.clone();
+    let told = Told { source: rest.identity.clone(), start, job: filter.job, kinds };
     // In one piece, so that the thread that serves connections has nothing to do but to send it.
     let tell = move |seen: Vec<Seen>| {
         let mut text = String::new();
@@ -188,18 +191,20 @@ struct Told {
     source: crate::identity::Identity,
     start: Start,
     job: Option<String>,
+    kinds: Vec<String>,
 }
 
 impl Told {
     fn write(&self, seen: &Seen, text: &mut String) {
         let entry = seen.entry();
-        let kind = entry.event.name();
         let events = cloud_events(self.source.as_str(), entry, seen.names())
             .skip(self.start.seen_at(entry.seq))
-            .filter(|event| self.job.is_none() || event.subject == self.job.as_deref());
+            .filter(|event| self.job.is_none() || event.subject == self.job.as_deref())
+            .filter(|event| is_wanted(&self.kinds, event.kind()));
         for event in events {
             let data = serde_json::to_string(&event).expect("an event has a JSON form");
-            write!(text, "id: {}\nevent: {kind}\ndata: {data}\n\n", event.id)
+            let (id, kind) = (event.id, event.kind());
+            write!(text, "id: {id}\nevent: {kind}\ndata: {data}\n\n")
                 .expect("a text takes what is written to it");
         }
     }

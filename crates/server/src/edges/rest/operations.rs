@@ -28,6 +28,10 @@ pub(super) struct NewOperation {
     #[serde(default)]
     #[schema(required = false)]
     reason: String,
+    /// Of a retry: even jobs that are to run at most once and may have run.
+    #[serde(default)]
+    #[schema(required = false)]
+    force: bool,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
@@ -61,7 +65,7 @@ fn concerns(action: ActionName, status: JobStatus) -> bool {
 )]
 pub(super) async fn start(
     Asked(rest): Asked,
-    read::Json(NewOperation { action, filter, reason }): read::Json<NewOperation>,
+    read::Json(NewOperation { action, filter, reason, force }): read::Json<NewOperation>,
 ) -> Result<Response, Problem> {
     if filter.is_empty() {
         let detail = "filter: is empty; name what the jobs have in common, as their type";
@@ -74,7 +78,7 @@ pub(super) async fn start(
     }
     let action = match action {
         ActionName::Cancel => Action::Cancel { reason },
-        ActionName::Retry => Action::Retry,
+        ActionName::Retry => Action::Retry { force },
     };
     let started = rest.operations.start(&rest.desk, action, wanted).map_err(|why| {
         Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_operations", why.to_string())

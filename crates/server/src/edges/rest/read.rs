@@ -8,8 +8,8 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use bellwether_core::model::{Name, excerpt};
 use bellwether_wire::Malformed;
+use bellwether_wire::json::Unique;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
 
 use super::Rest;
 use super::problem::Problem;
@@ -59,8 +59,11 @@ impl<T: DeserializeOwned + Default> FromRequest<Rest> for OptionalJson<T> {
 
 /// By way of an object, because a list of the fields' values would be taken for one.
 fn object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    let fields: Map<String, Value> = serde_json::from_slice(bytes).map_err(|why| not_json(&why))?;
-    serde_json::from_value(Value::Object(fields)).map_err(|why| not_json(&why))
+    let Unique(value) = serde_json::from_slice(bytes).map_err(|why| not_json(&why))?;
+    if !value.is_object() {
+        return Err(Problem::malformed("the body must be an object with named fields"));
+    }
+    serde_json::from_value(value).map_err(|why| not_json(&why))
 }
 
 /// What is sent must be JSON and say so: a form of another site's page can be sent without asking,

@@ -42,20 +42,33 @@ pub(super) async fn cancel(
     command(&rest, Command::Cancel { job: id.name("id")?, reason }).await
 }
 
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Retry {
+    /// Even if it is to run at most once and may have run.
+    #[schema(required = false)]
+    force: bool,
+}
+
 /// Retry a job
 ///
 /// It must have ended without completing; those that were skipped because of it come back with it.
 #[utoipa::path(
     post, path = "/scheduler/jobs/{id}/retry", tag = "jobs", operation_id = "retry_job",
     params(("id" = String, Path, description = "Its id")),
+    request_body = Option<Retry>,
     responses(
         (status = 200, body = Done),
         (status = 404, description = "It is not known, or has ended and left the queue"),
         (status = 409, description = "It is not one that can be retried"),
     ),
 )]
-pub(super) async fn retry(Asked(rest): Asked, id: Path) -> Result<Json<Done>, Problem> {
-    command(&rest, Command::Retry { job: id.name("id")? }).await
+pub(super) async fn retry(
+    Asked(rest): Asked,
+    id: Path,
+    OptionalJson(Retry { force }): OptionalJson<Retry>,
+) -> Result<Json<Done>, Problem> {
+    command(&rest, Command::Retry { job: id.name("id")?, force }).await
 }
 
 #[derive(Debug, Deserialize, ToSchema)]

@@ -26,6 +26,7 @@ const TABLE: &[(&str, Access)] = &[
     ("/bellwether.v1.Scheduler/ListJobs", LOOK),
     ("/bellwether.v1.Scheduler/WaitJobs", LOOK),
     ("/bellwether.v1.Scheduler/WatchLogs", LOOK),
+    ("/bellwether.v1.Scheduler/ListRuns", LOOK),
     ("/bellwether.v1.Scheduler/Status", LOOK),
     ("/bellwether.v1.Scheduler/Explain", LOOK),
     ("/bellwether.v1.Scheduler/ListDecisions", WATCH),

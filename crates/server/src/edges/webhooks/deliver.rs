@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::post::{Message, Poster};
 use crate::config::Webhook;
-use crate::edges::desk::{Desk, EventsWanted, Unanswered};
+use crate::edges::desk::{Desk, EventsWanted, Unanswered, is_wanted};
 use crate::identity::Identity;
 use crate::position::PositionFile;
 use crate::projections::history::{HistoryError, Seen};
@@ -87,8 +87,9 @@ impl Delivery {
     }
 
     async fn deliver(&mut self, seen: &Seen) -> Result<(), Stopped> {
-        let source = self.source.clone();
-        for event in cloud_events(source.as_str(), seen.entry(), seen.names()) {
+        let (source, kinds) = (self.source.clone(), self.hook.kinds.clone());
+        let events = cloud_events(source.as_str(), seen.entry(), seen.names());
+        for event in events.filter(|event| is_wanted(&kinds, event.kind())) {
             let body = serde_json::to_vec(&event).expect("an event has a JSON form");
             let id = format!("{}#{}", event.source, event.id);
             self.send(&Message { id: &id, body: &body }).await?;

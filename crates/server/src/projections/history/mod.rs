@@ -104,7 +104,25 @@ impl History {
         Follower(position)
     }
 
-    /// Records from the one on that holds `from`, about so many entries of them.
+    /// The records that hold what lies between two positions, which are durable.
+    pub(crate) async fn read_between(
+        &self,
+        first: Seq,
+        last: Seq,
+    ) -> Result<Vec<Arc<Record>>, HistoryError> {
+        let (mut records, mut next) = (Vec::new(), first);
+        while next <= last {
+            let entries = usize::try_from(last.0 - next.0 + 1).unwrap_or(usize::MAX);
+            // The tail may lack the newest: what came while somebody read it is added with the next.
+            let read = self.read(next, entries).await?;
+            let Some(newest) = read.last() else { break };
+            next = newest.head().seq.next();
+            records.extend(read);
+        }
+        Ok(records)
+    }
+
+    /// Records from the one on that holds `from`, about so many entries of them, or fewer.
     pub(crate) async fn read(
         &self,
         from: Seq,
@@ -134,7 +152,50 @@ impl History {
 
 #[cfg(test)]
 mod tests {
+    use bellwether_core::model::{Epoch, JobNo, Timestamp};
+    use bellwether_core::{Entry, Event};
+    use bellwether_journal::{Chain, Head, Records, Snapshots};
+
     use super::*;
+
+    fn record(seq: u64) -> Record {
+        let event = Event::Due { job: JobNo(1) };
+        let (seq, at) = (Seq(seq), Timestamp(seq));
+        let entries = vec![Entry { seq, at, parent: None, event, moved: Box::default() }];
+        Record { epoch: Epoch(1), prior: Chain([0; 32]), chain: Chain([1; 32]), entries }
+    }
+
+    /// A journal of five records.
+    struct Five;
+
+    impl Reader for Five {
+        fn base(&self) -> Result<Head, ReadError> {
+            Ok(Head { seq: Seq(0), chain: Chain([0; 32]) })
+        }
+
+        fn read(&self, from: Seq) -> Result<Records<'_>, ReadError> {
+            Ok(Box::new((from.0..=5).map(|seq| Ok(record(seq)))))
+        }
+
+        fn snapshots(&self) -> Box<dyn Snapshots> {
+            unreachable!("nobody asks for them here")
+        }
+    }
+
+    #[tokio::test]
+    async fn what_the_tail_lacks_of_a_span_is_read_from_the_journal() {
+        let history = History::new(Box::new(Five));
+        let _watching = history.tail.watch();
+        let mut end = history.tail();
+        for seq in 1..=3 {
+            end.push(&Arc::new(record(seq)));
+        }
+        let firsts = |records: Vec<Arc<Record>>| -> Vec<u64> {
+            records.iter().map(|record| record.first().0).collect()
+        };
+        assert_eq!(firsts(history.read(Seq(1), 10).await.unwrap()), [1, 2, 3]);
+        assert_eq!(firsts(history.read_between(Seq(1), Seq(5)).await.unwrap()), [1, 2, 3, 4, 5]);
+    }
 
     #[test]
     fn what_a_follower_has_not_passed_is_wanted_up_to_a_bound() {

@@ -9,6 +9,7 @@ use bellwether_journal::envelope::envelope;
 use bellwether_wire::event::entry_to_wire;
 use bellwether_wire::json::cloud_event;
 use bellwether_wire::v1;
+use prost::Message as _;
 
 use crate::projections::registry::JobNames;
 
@@ -76,10 +77,19 @@ impl Seen {
         }
     }
 
-    pub(crate) fn to_wire(&self) -> v1::EventEnvelope {
+    /// Once for each name that it is told by.
+    pub(crate) fn to_wire(&self) -> impl Iterator<Item = v1::EventEnvelope> {
+        let told = self.told_by_its_name();
+        let before = self.entry().event.told_before();
+        let before = before.map(|kind| v1::EventEnvelope { kind: kind.to_owned(), ..told.clone() });
+        before.into_iter().chain([told])
+    }
+
+    fn told_by_its_name(&self) -> v1::EventEnvelope {
         let names = self.names();
         let entry = self.entry();
         let envelope = envelope(&self.record, entry);
+        let payload = entry_to_wire(entry, entry.at);
         v1::EventEnvelope {
             seq: entry.seq.0,
             at: entry.at.0,
@@ -91,8 +101,9 @@ impl Seen {
             worker_id: names.worker_id.to_owned(),
             actor: names.actor.to_owned(),
             peer: names.peer.to_owned(),
-            payload: Some(entry_to_wire(entry, entry.at)),
-            payload_hash: envelope.payload_hash.to_vec().into(),
+            // Of what is delivered here, so that whoever gets it can check it.
+            payload_hash: blake3::hash(&payload.encode_to_vec()).as_bytes().to_vec().into(),
+            payload: Some(payload),
             prior_hash: envelope.prior_hash.0.to_vec().into(),
             post_hash: envelope.post_hash.0.to_vec().into(),
             error: envelope.error.unwrap_or_default().to_owned(),

@@ -29,7 +29,11 @@ pub(super) fn job(connection: &Connection, id: &str) -> Result<Option<v1::Job>, 
 
 fn whole(row: &Row<'_>) -> rusqlite::Result<v1::Job> {
     let mut job: v1::Job = decode(row.get_ref(1)?.as_blob()?)?;
-    job.spec = Some(decode(row.get_ref(2)?.as_blob()?)?);
+    let mut spec: v1::JobSpec = decode(row.get_ref(2)?.as_blob()?)?;
+    if let Some(to) = &job.escalated {
+        spec.escalate(to);
+    }
+    job.spec = Some(spec);
     Ok(job)
 }
 

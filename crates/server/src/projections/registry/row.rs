@@ -8,6 +8,7 @@ use bellwether_core::model::{
 };
 use bellwether_core::{AttemptChange, AttemptEnd, Counts, Entry, Event, Job, JobState};
 use bellwether_wire::decision::decision_to_wire;
+use bellwether_wire::job::escalated_to_wire;
 use bellwether_wire::{Mirror as _, v1};
 
 use super::partitions::Slot;
@@ -92,6 +93,8 @@ impl Row {
         let mut row = Row::of(no, &Fresh { spec, run, status, seq, since: seq, at, by: None });
         row.job.ended_at = job.ended().map_or(0, |at| at.0);
         row.set_counts(job.counts);
+        row.job.escalated =
+            job.escalated.as_ref().map(|to| escalated_to_wire(to.priority, to.role.as_ref()));
         if let JobState::Completed { result_hash, .. } = &job.state {
             row.job.result_hash = result_hash.to_vec().into();
         }
@@ -146,6 +149,9 @@ impl Row {
         if let Event::Progressed { permille, note, .. } = &entry.event {
             self.job.progress_permille = *permille;
             self.job.progress_note.clone_from(note);
+        }
+        if let Event::Escalated { priority, role, .. } = &entry.event {
+            self.job.escalated = Some(escalated_to_wire(*priority, role.as_ref()));
         }
         if let Event::Completed { result, result_hash, .. } = &entry.event {
             self.job.result = result.clone();

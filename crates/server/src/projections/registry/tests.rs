@@ -78,7 +78,7 @@ impl History {
                 self.send(Command::Submit(Submission::one(job)));
             }
             4..=8 => self.report(),
-            9 => self.with_job(|job| Command::Retry { job }),
+            9 => self.with_job(|job| Command::Retry { job, force: true }),
             10 if self.random.one_in(3) => {
                 self.with_job(|job| Command::Cancel { job, reason: String::new() });
             }

@@ -83,6 +83,11 @@ impl Histogram {
         })
     }
 
+    /// 0 if nothing was observed.
+    pub(super) fn mean(&self) -> f64 {
+        self.sum() / self.counts.iter().sum::<u64>().max(1) as f64
+    }
+
     pub(super) fn sum(&self) -> f64 {
         self.sum as f64 / self.scale.per_unit
     }

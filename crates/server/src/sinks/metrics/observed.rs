@@ -167,6 +167,7 @@ impl Observed {
     pub(super) fn write(&self, text: &mut Text) {
         self.write_types(text);
         self.write_attempts(text);
+        self.write_summary(text);
         let help = "From when a job could be placed until a worker was chosen";
         text.distribution("bellwether_queue_seconds", help, &self.queue);
         let help = "From the choice of a worker until it said that it runs the job";
@@ -215,6 +216,33 @@ impl Observed {
         let family = text.family("bellwether_attempt_seconds", Kind::Histogram, help);
         for (name, counts) in self.types.iter() {
             family.buckets(&[("type", name)], &counts.attempt);
+        }
+    }
+
+    /// What requirements call by these names, beside the counters that they are made of.
+    fn write_summary(&self, text: &mut Text) {
+        let help = "Jobs that a worker completed or failed";
+        let family = text.family("bellwether_jobs_per_agent", Kind::Gauge, help);
+        for (name, counts) in self.workers.iter() {
+            family.sample(&[("worker", name)], counts.completed + counts.failed);
+        }
+        let help = "Attempts that were followed by another, by type";
+        let family = text.family("bellwether_retry_counts", Kind::Gauge, help);
+        for (name, counts) in self.types.iter() {
+            family.sample(&[("type", name)], counts.retries);
+        }
+        let help = "Share of the jobs that ended which failed or were dead-lettered, by type";
+        let family = text.family("bellwether_failure_rate", Kind::Gauge, help);
+        for (name, counts) in self.types.iter() {
+            let failed = [JobStatus::Failed, JobStatus::DeadLettered];
+            let failed: u64 = failed.iter().map(|how| counts.ended[*how as usize]).sum();
+            let ended: u64 = counts.ended.iter().sum();
+            family.sample(&[("type", name)], failed as f64 / ended.max(1) as f64);
+        }
+        let help = "Mean time from submission to end in seconds, by type";
+        let family = text.family("bellwether_average_latency", Kind::Gauge, help);
+        for (name, counts) in self.types.iter() {
+            family.sample(&[("type", name)], counts.job.mean());
         }
     }
 

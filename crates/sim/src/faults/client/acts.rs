@@ -31,7 +31,7 @@ impl Clients {
             62..=71 => self.cancel(stage),
             72..=76 => {
                 if let Some(job) = self.some_failed_job(stage) {
-                    self.ask(stage, Command::Retry { job }, false);
+                    self.ask(stage, Command::Retry { job, force: false }, false);
                 }
             }
             77..=80 => self.pin(stage),

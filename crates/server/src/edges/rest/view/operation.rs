@@ -55,7 +55,7 @@ impl From<&Operation> for OperationView {
             id: operation.id.clone(),
             action: match operation.action {
                 Action::Cancel { .. } => "cancel",
-                Action::Retry => "retry",
+                Action::Retry { .. } => "retry",
             },
             state: match (&progress.failure, progress.ended_at) {
                 (Some(_), _) => "failed",

@@ -1,0 +1,52 @@
+//! An example for each command. They are run by a test, in this order, in an empty folder, with a
+//! scheduler at `BELLWETHER_SERVER` whose data are in `data`.
+
+pub(super) struct Example {
+    /// As `bellwether runs show`.
+    pub(super) command: &'static str,
+    pub(super) line: &'static str,
+}
+
+macro_rules! examples {
+    ($($command:literal: $($line:literal),+;)+) => {
+        pub(super) const ALL: &[Example] = &[$($(Example { command: $command, line: $line },)+)+];
+    };
+}
+
+examples! {
+    "bellwether worker": "bellwether worker --id w1 --slots 2 &";
+    "bellwether submit":
+        "bellwether submit --id build-1 --type exec --payload '{\"argv\":[\"true\"]}' --wait",
+        "bellwether submit --id later --type exec --payload '{\"argv\":[\"true\"]}' --delay 5m",
+        "echo '{\"run\": \"nightly\", \"jobs\": {\"a\": {\"type\": \"exec\", \"payload\": {\"argv\": [\"true\"]}}}}' | bellwether submit -";
+    "bellwether run": "bellwether run --timeout 5m -- echo hello";
+    "bellwether jobs": "bellwether jobs --type exec --state completed,delayed";
+    "bellwether job": "bellwether job build-1";
+    "bellwether logs": "bellwether logs build-1 --tail 10";
+    "bellwether explain": "bellwether explain later";
+    "bellwether decisions": "bellwether decisions --limit 3";
+    "bellwether predictions": "bellwether predictions";
+    "bellwether shadow": "bellwether shadow --set round_robin";
+    "bellwether workers": "bellwether workers";
+    "bellwether status": "bellwether status";
+    "bellwether types": "bellwether types";
+    "bellwether runs list": "bellwether runs list --limit 10";
+    "bellwether runs show": "bellwether runs show nightly";
+    "bellwether runs cancel": "bellwether runs cancel nightly --dry-run";
+    "bellwether runs retry": "bellwether runs retry nightly --dry-run";
+    "bellwether pin": "bellwether pin later w1";
+    "bellwether pause": "bellwether pause exec";
+    "bellwether resume": "bellwether resume exec", "bellwether resume --all";
+    "bellwether config get": "bellwether config get retry_base";
+    "bellwether config set": "bellwether config set retry_base=2s --dry-run";
+    "bellwether config diff": "bellwether config diff";
+    "bellwether cancel": "bellwether cancel --type exec --state delayed --reason 'not needed'";
+    "bellwether retry": "bellwether retry later --dry-run";
+    "bellwether events": "bellwether events --kind job_completed";
+    "bellwether snapshot": "bellwether snapshot now.snapshot";
+    "bellwether drain": "bellwether drain w1 --wait", "bellwether drain w1 --undo";
+    "bellwether simulate faults": "bellwether simulate faults --seeds 2";
+    "bellwether doctor": "bellwether doctor";
+    "bellwether token": "bellwether token --role submitter --role viewer ci";
+    "bellwether completions": "bellwether completions bash > completions.bash";
+}
