@@ -9,11 +9,13 @@ use bellwether_wire::v1;
 use bellwether_wire::v1::JobState;
 use bellwether_wire::v1::report::Report as Kind;
 use bellwether_wire::v1::scheduler_client::SchedulerClient;
+use tonic::transport::Endpoint;
 
-use crate::fixture::{DEADLINE, Fixture, accepted, channel, job, rejection};
+use crate::fixture::{DEADLINE, Fixture, accepted, job, rejection};
 
 /// How long one who follows may take nothing.
 const TOO_SLOW: Duration = Duration::from_secs(1);
+const WINDOW_BYTES: u32 = 65_535;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_waits_is_told_of_every_end() -> Result<()> {
@@ -229,8 +231,10 @@ async fn whoever_waits_and_takes_nothing_is_cut_off_and_told_and_counted() -> Re
     for ids in ids.chunks(1_000) {
         fixture.submit(ids.iter().map(|id| job(id)).collect()).await?;
     }
-    // On a connection of its own, which fills up.
-    let mut slow = SchedulerClient::new(channel(&fixture.server).await?);
+    // On a connection of its own, into which little fits.
+    let address = format!("http://{}", fixture.server.grpc_address());
+    let narrow = Endpoint::from_shared(address)?.initial_stream_window_size(WINDOW_BYTES);
+    let mut slow = SchedulerClient::new(narrow.connect().await?);
     let request = v1::WaitJobsRequest { ids: ids.clone(), progress: false };
     let mut ends = slow.wait_jobs(request).await?.into_inner();
     fixture.client.cancel(v1::CancelRequest { ids, reason: String::new() }).await?;
