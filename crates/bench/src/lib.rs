@@ -26,6 +26,6 @@ pub mod soak;
 mod stage;
 mod submit;
 pub mod trust;
-mod waiting;
+pub mod waiting;
 
 pub use figures::Sheet;

@@ -102,7 +102,7 @@ impl World {
             }
             let job = JobSpec::new(Name::fixed(&format!("later-{round}")), Name::fixed("render"));
             let commands = vec![Command::Submit(Submission::one(job))];
-            self.host.handle_commands(commands, "later", &mut Unobserved);
+            self.host.handle_commands(commands, None, "later", &mut Unobserved);
             self.append_all();
         }
         (head, bytes)

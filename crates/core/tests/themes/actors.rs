@@ -27,7 +27,7 @@ fn told(batch: &[Entry]) -> Vec<(&'static str, u32)> {
 fn an_event_names_whoever_wished_for_it_and_a_decision_nobody() {
     let mut engine = Engine::new(Config::default());
     let spec = WorkerSpec::new(Name::fixed("w"), 1);
-    let register = Command::Register { spec, held: Vec::new() };
+    let register = Command::Register { spec, held: Vec::new(), admission: Default::default() };
     engine.handle(NOW, register).result.unwrap();
     engine.take_batch();
     engine.handle_by(NOW, Some(&actor("ci")), submit("a")).result.unwrap();
@@ -43,7 +43,7 @@ fn an_event_names_whoever_wished_for_it_and_a_decision_nobody() {
 #[test]
 fn a_refused_wish_leaves_nothing_behind() {
     let mut engine = Engine::new(Config::default());
-    let retry = Command::Retry { job: Name::fixed("nobody") };
+    let retry = Command::Retry { job: Name::fixed("nobody"), force: false };
     engine.handle_by(NOW, Some(&actor("ci")), retry).result.unwrap_err();
     assert_eq!(engine.take_batch(), []);
 }

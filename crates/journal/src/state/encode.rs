@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_core::model::{
-    Actors, Attempt, Handoff, Invitation, JobNo, KeyBinding, Micros, Name, Phase, Ticket, Timestamp,
-    WorkerId, WorkerNo,
+    Actors, Attempt, Handoff, Invitation, JobNo, KeyBinding, Micros, Name, Phase, Ticket,
+    Timestamp, WorkerId, WorkerNo,
 };
 use bellwether_core::place::hedge::AckTimes;
 use bellwether_core::place::predictor::Statistics;

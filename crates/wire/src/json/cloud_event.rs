@@ -211,8 +211,14 @@ mod tests {
     #[test]
     fn a_job_that_is_dead_lettered_has_failed_first() {
         let event = Event::DeadLettered { job: JobNo(7), reason: DeadReason::Poison };
-        let entry =
-            Entry { seq: Seq(42), at: Timestamp(0), parent: None, event, moved: Box::default() };
+        let entry = Entry {
+            seq: Seq(42),
+            at: Timestamp(0),
+            parent: None,
+            actor: ActorNo::default(),
+            event,
+            moved: Box::default(),
+        };
         let events: Vec<(String, &str)> = cloud_events("s", &entry, Names::default())
             .map(|event| (event.id.to_string(), event.kind()))
             .collect();

@@ -211,10 +211,11 @@ impl Scheduler for SchedulerService {
         &self,
         request: Request<v1::InviteWorkerRequest>,
     ) -> Result<Response<v1::InviteWorkerResponse>, Status> {
+        let desk = self.desk_of(&request);
         let v1::InviteWorkerRequest { worker, terms, lasts } = request.into_inner();
         let terms = terms_from_wire(terms).map_err(|why| status(&why))?;
         let (join_token, wish) = invitation(name("worker", &worker)?, terms, lasts);
-        let position = self.desk.command(wish).await.map_err(status)?.0;
+        let position = desk.command(wish).await.map_err(status)?.0;
         Ok(Response::new(v1::InviteWorkerResponse { join_token, position }))
     }
 
@@ -222,18 +223,20 @@ impl Scheduler for SchedulerService {
         &self,
         request: Request<v1::ApproveKeyRequest>,
     ) -> Result<Response<v1::Done>, Status> {
+        let desk = self.desk_of(&request);
         let v1::ApproveKeyRequest { worker, key, terms } = request.into_inner();
         let key = key_from_wire("key", &key).map_err(|why| status(&why))?;
         let terms = terms_from_wire(terms).map_err(|why| status(&why))?;
         let approve = |worker| Command::ApproveKey { worker, key, terms: terms.clone() };
-        self.each(vec![worker], approve).await
+        each(desk, vec![worker], approve).await
     }
 
     async fn revoke_key(
         &self,
         request: Request<v1::WorkerRequest>,
     ) -> Result<Response<v1::Done>, Status> {
-        self.each(vec![request.into_inner().worker], |worker| Command::RevokeKey { worker }).await
+        let desk = self.desk_of(&request);
+        each(desk, vec![request.into_inner().worker], |worker| Command::RevokeKey { worker }).await
     }
 
     async fn list_keys(

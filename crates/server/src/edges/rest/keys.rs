@@ -10,6 +10,7 @@ use bellwether_wire::{key, v1};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::asked::Asked;
 use super::read::{self, OptionalJson, Path};
 use super::steer::command;
 use super::view::Done;
@@ -98,7 +99,7 @@ pub(super) struct Approve {
     responses((status = 200, body = Done)),
 )]
 pub(super) async fn approve(
-    State(rest): State<Rest>,
+    Asked(rest): Asked,
     id: Path,
     read::Json(Approve { key, roles, types }): read::Json<Approve>,
 ) -> Result<Json<Done>, Problem> {
@@ -138,7 +139,7 @@ pub(super) struct Invited {
     responses((status = 200, body = Invited)),
 )]
 pub(super) async fn invite(
-    State(rest): State<Rest>,
+    Asked(rest): Asked,
     id: Path,
     OptionalJson(Invite { roles, types }): OptionalJson<Invite>,
 ) -> Result<Json<Invited>, Problem> {
@@ -155,7 +156,7 @@ pub(super) async fn invite(
     params(("id" = String, Path, description = "Its id")),
     responses((status = 200, body = Done), (status = 404, description = "It has no key")),
 )]
-pub(super) async fn revoke(State(rest): State<Rest>, id: Path) -> Result<Json<Done>, Problem> {
+pub(super) async fn revoke(Asked(rest): Asked, id: Path) -> Result<Json<Done>, Problem> {
     command(&rest, Command::RevokeKey { worker: id.name("id")? }).await
 }
 
@@ -173,7 +174,7 @@ pub(super) async fn revoke(State(rest): State<Rest>, id: Path) -> Result<Json<Do
     ),
 )]
 pub(super) async fn hand_off(
-    State(rest): State<Rest>,
+    Asked(rest): Asked,
     read::Json(form): read::Json<HandoffForm>,
 ) -> Result<Json<Done>, Problem> {
     let wire = handoff::to_wire(form).map_err(|why| Problem::from(&why))?;

@@ -152,7 +152,7 @@ impl History {
 
 #[cfg(test)]
 mod tests {
-    use bellwether_core::model::{Epoch, JobNo, Timestamp};
+    use bellwether_core::model::{ActorNo, Epoch, JobNo, Timestamp};
     use bellwether_core::{Entry, Event};
     use bellwether_journal::{Chain, Head, Records, Snapshots};
 
@@ -161,7 +161,14 @@ mod tests {
     fn record(seq: u64) -> Record {
         let event = Event::Due { job: JobNo(1) };
         let (seq, at) = (Seq(seq), Timestamp(seq));
-        let entries = vec![Entry { seq, at, parent: None, event, moved: Box::default() }];
+        let entries = vec![Entry {
+            seq,
+            at,
+            parent: None,
+            actor: ActorNo::default(),
+            event,
+            moved: Box::default(),
+        }];
         Record { epoch: Epoch(1), prior: Chain([0; 32]), chain: Chain([1; 32]), entries }
     }
 

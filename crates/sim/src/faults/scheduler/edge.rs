@@ -148,8 +148,7 @@ impl Process {
                 }
                 let link = Link { key, worker, instance, connection };
                 let (connection, by) = (u64::from(connection), None);
-                input.register =
-                    Some(Registration { spec, held, connection, admission, link, by });
+                input.register = Some(Registration { spec, held, connection, admission, link, by });
             }
             Command::Report { attempt, report, .. } => {
                 input.reports.push(NumberedReport { number, attempt, report });
