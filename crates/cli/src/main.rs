@@ -46,6 +46,8 @@ enum Command {
     Worker(worker::Arguments),
     #[command(hide = true)]
     Warden(worker::warden::Arguments),
+    #[command(hide = true)]
+    Confine(worker::confine::Arguments),
     Submit(client::submit::Arguments),
     Run(client::run::Arguments),
     Jobs(client::jobs::Arguments),
@@ -83,6 +85,7 @@ fn main() -> ExitCode {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Worker(arguments) => worker::run(arguments),
         Command::Warden(arguments) => worker::warden::run(&arguments),
+        Command::Confine(arguments) => worker::confine::run(&arguments),
         Command::Submit(arguments) => client::submit::run(arguments),
         Command::Run(arguments) => client::run::run(arguments),
         Command::Jobs(arguments) => client::jobs::run(arguments),

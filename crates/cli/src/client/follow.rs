@@ -16,7 +16,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Says on standard error what happens to the job, and what it waits for if that takes a while.
 /// Returns it as it ended, with its attempts.
 pub(super) async fn to_the_end(client: &Client, id: &str) -> anyhow::Result<Job> {
-    let mut display = Display::default();
+    shown_to_the_end(client, id, Display::new(io::stderr().is_terminal())).await
+}
+
+async fn shown_to_the_end(client: &Client, id: &str, mut display: Display) -> anyhow::Result<Job> {
     let mut following = client.follow([id.to_owned()], true);
     let (mut position, mut waits) = (0, true);
     let mut patience = tokio::time::interval_at(Instant::now() + PATIENCE, PATIENCE);
@@ -40,9 +43,10 @@ pub(super) async fn to_the_end(client: &Client, id: &str) -> anyhow::Result<Job>
     Ok(client.job(id, position).await?)
 }
 
-/// The same; an interrupt (Ctrl-C) cancels the job first, and a second one gives up at once.
+/// The same beside what the job prints; an interrupt (Ctrl-C) cancels the job first, and a second one gives up at once.
 pub(super) async fn to_the_end_or_cancelled(client: &Client, id: &str) -> anyhow::Result<Job> {
-    let ending = to_the_end(client, id);
+    // A line that is rewritten would run into the output.
+    let ending = shown_to_the_end(client, id, Display::new(false));
     tokio::pin!(ending);
     tokio::select! {
         ended = &mut ending => return ended,
@@ -83,13 +87,18 @@ pub(super) fn trouble(job: &Job) -> Option<String> {
 }
 
 /// One line that is rewritten on a terminal, else a line for each change of state.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Display {
+    terminal: bool,
     last: String,
     drawn: bool,
 }
 
 impl Display {
+    fn new(terminal: bool) -> Display {
+        Display { terminal, last: String::new(), drawn: false }
+    }
+
     fn show(&mut self, job: &Job) -> io::Result<()> {
         let mut line = format!("{}: {}", job.id(), job.state().as_str());
         if job.0.progress_permille > 0 && !job.has_ended() {
@@ -103,7 +112,7 @@ impl Display {
         if line == self.last {
             return Ok(());
         }
-        let terminal = io::stderr().is_terminal();
+        let terminal = self.terminal;
         let mut stderr = io::stderr().lock();
         if terminal {
             write!(stderr, "\r\x1b[K{line}")?;

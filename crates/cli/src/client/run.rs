@@ -80,12 +80,18 @@ async fn submit_and_follow(arguments: Arguments) -> anyhow::Result<Verdict> {
     // Whoever watches a command decides about a second try, and when it takes too long.
     let job = arguments.common.retry_or(0).timeout_or(UNTIMED).apply(job);
     let accepted = client.submit(job).await?;
-    let printing = async {
-        if arguments.json { Ok(false) } else { print_output(&client, accepted.id()).await }
+    let printing = (!arguments.json)
+        .then(|| tokio::spawn(print_output(client.clone(), accepted.id().to_owned())));
+    let ended = follow::to_the_end_or_cancelled(&client, accepted.id()).await;
+    let printed = match (&ended, printing) {
+        (Ok(_), Some(printing)) => printing.await?,
+        (Err(_), Some(printing)) => {
+            printing.abort();
+            Ok(false)
+        }
+        (_, None) => Ok(false),
     };
-    let (job, printed) =
-        tokio::join!(follow::to_the_end_or_cancelled(&client, accepted.id()), printing);
-    let job = job?;
+    let job = ended?;
 
     if arguments.json {
         output::print_json(&Job::from(job.0.clone()))?;
@@ -108,8 +114,7 @@ async fn submit_and_follow(arguments: Arguments) -> anyhow::Result<Verdict> {
 }
 
 /// Prints what the job prints until it has ended. Says whether there was anything.
-async fn print_output(client: &Client, id: &str) -> anyhow::Result<bool> {
-    let id = id.to_owned();
+async fn print_output(client: Client, id: String) -> anyhow::Result<bool> {
     let mut output = client.logs(v1::WatchLogsRequest { id, follow: true, ..Default::default() });
     let mut printer = Printer::default();
     while let Some(response) = output.next().await? {

@@ -1,6 +1,7 @@
 //! Jobs that are commands.
 
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 
@@ -11,11 +12,12 @@ use serde::{Deserialize, Serialize};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
-use super::group::Group;
+use super::confine::{Confinement, NotAllowed};
+use super::group::{Group, Guards};
 use super::payload::{Payload, Setting};
 use super::secrets::{Mask, SecretError, Secrets};
+use super::strays;
 use super::tail::{collected, follow as follow_output};
-use super::warden::Warden;
 
 /// Bytes of standard error that a failure tells.
 const TAIL_BYTES: usize = 2 << 10;
@@ -43,19 +45,31 @@ const ENVIRONMENT: [&str; 11] = [
 /// What commands on this worker share.
 #[derive(Debug)]
 pub(super) struct Room {
-    warden: Arc<Warden>,
+    pub(super) guards: Guards,
     /// Further names of its environment that commands may see.
-    passed: Vec<String>,
-    secrets: Secrets,
+    pub(super) passed: Vec<String>,
+    pub(super) secrets: Secrets,
+    pub(super) confinement: Confinement,
+}
+
+/// Why a command did not start.
+#[derive(Debug, thiserror::Error)]
+enum NotStarted {
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    // Starting it would only say that something was not found.
+    #[error("failed to enter the folder {cwd} (cwd): {source}")]
+    Folder { cwd: String, source: std::io::Error },
+    #[error("failed to start {program}: {source}")]
+    Start { program: String, source: std::io::Error },
 }
 
 impl Room {
-    pub(super) fn new(warden: Warden, passed: Vec<String>, secrets: Secrets) -> Room {
-        Room { warden: Arc::new(warden), passed, secrets }
-    }
-
-    fn command(&self, program: &str, context: &Context) -> Command {
-        let mut command = Command::new(program);
+    fn command(&self, program: &Path, context: &Context) -> Result<Command, NotStarted> {
+        let failed = |source| NotStarted::Start { program: program.display().to_string(), source };
+        let mut command = self.confinement.command(program).map_err(failed)?;
         let passed = self.passed.iter().map(String::as_str);
         let seen = ENVIRONMENT.into_iter().chain(passed);
         command
@@ -63,9 +77,13 @@ impl Room {
             .envs(seen.filter_map(|name| Some((name, std::env::var_os(name)?))))
             .env("BELLWETHER_JOB", context.id())
             .env("BELLWETHER_ATTEMPT", context.attempt().to_string())
-            .env("BELLWETHER_FENCING_TOKEN", context.token().to_string())
+            .env(strays::ATTEMPT, context.token().to_string())
+            .env(strays::ROOM, self.guards.room())
             .env("BELLWETHER_IDEMPOTENCY_TOKEN", context.idempotency_token());
-        command
+        if let Some(user) = &self.confinement.user {
+            command.env("HOME", &user.home).env("USER", &user.name).env("LOGNAME", &user.name);
+        }
+        Ok(command)
     }
 
     /// Sets what the job asks for, and says what must not be shown of it.
@@ -86,9 +104,17 @@ impl Room {
     }
 
     /// Starts it with what it is to read.
-    fn start(&self, mut command: Command, input: Option<Bytes>) -> std::io::Result<Group> {
+    fn start(
+        &self,
+        program: &str,
+        mut command: Command,
+        context: &Context,
+        input: Option<Bytes>,
+    ) -> Result<Group, NotStarted> {
         command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
-        let mut group = Group::start(command, Some(self.warden.clone()))?;
+        let failed = |source| NotStarted::Start { program: program.to_owned(), source };
+        let started = Group::start(command, context.token(), &self.guards);
+        let mut group = started.map_err(failed)?;
         if let (Some(mut pipe), Some(input)) = (group.child.stdin.take(), input) {
             // A command that does not read all of it, or nothing, is no failure.
             tokio::spawn(async move { pipe.write_all(&input).await.is_ok() });
@@ -99,11 +125,14 @@ impl Room {
 
 /// The handler of a type that has a command of its own: the payload is its standard input.
 pub(super) async fn run_fixed(context: Context, room: Arc<Room>, line: Arc<str>) -> Outcome {
-    let mut command = room.command("sh", &context);
-    command.args(["-c", &line]);
-    match room.start(command, Some(context.payload().clone())) {
+    let input = Some(context.payload().clone());
+    let group = room.command(Path::new("sh"), &context).and_then(|mut command| {
+        command.args(["-c", &line]);
+        room.start("sh", command, &context, input)
+    });
+    match group {
         Ok(group) => follow(group, &context, &Mask::default()).await,
-        Err(error) => Outcome::retry(format_args!("failed to start sh: {error}")),
+        Err(error) => Outcome::retry(error),
     }
 }
 
@@ -113,24 +142,25 @@ pub(super) async fn run(context: Context, room: Arc<Room>) -> Outcome {
         Ok(payload) => payload,
         Err(error) => return Outcome::cancel(error),
     };
-    let program = &payload.argv[0].text;
-    let mut command = room.command(program, &context);
+    match begin(&context, &room, &payload) {
+        Ok((group, mask)) => follow(group, &context, &mask).await,
+        Err(error) => Outcome::retry(error),
+    }
+}
+
+fn begin(context: &Context, room: &Room, payload: &Payload) -> Result<(Group, Mask), NotStarted> {
+    let name = &payload.argv[0].text;
+    let program = room.confinement.program(name, payload.env.keys())?;
+    let mut command = room.command(&program, context)?;
     command.args(payload.argv[1..].iter().map(|word| &word.text));
-    let mask = match room.furnish(&mut command, &payload) {
-        Ok(mask) => mask,
-        Err(error) => return Outcome::retry(error),
-    };
+    let mask = room.furnish(&mut command, payload)?;
     if let Some(cwd) = &payload.cwd {
-        // Starting it would only say that something was not found.
-        if let Err(error) = std::fs::read_dir(cwd) {
-            return Outcome::retry(format_args!("failed to enter the folder {cwd} (cwd): {error}"));
-        }
+        let failed = |source| NotStarted::Folder { cwd: cwd.clone(), source };
+        std::fs::read_dir(cwd).map_err(failed)?;
         command.current_dir(cwd);
     }
-    match room.start(command, payload.stdin.clone().map(Bytes::from)) {
-        Ok(group) => follow(group, &context, &mask).await,
-        Err(error) => Outcome::retry(format_args!("failed to start {program}: {error}")),
-    }
+    let input = payload.stdin.clone().map(Bytes::from);
+    Ok((room.start(name, command, context, input)?, mask))
 }
 
 /// The command's exit code, if this is the error of a job that ended with one.

@@ -7,31 +7,55 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
 
+use super::strays::Strays;
 use super::warden::Warden;
 
 /// How long a command may take to end after it was asked to.
 const TERMINATE_GRACE: Duration = Duration::from_secs(2);
 
-/// A command that leads its own process group. Dropping it kills the group.
+/// A command that leads its own process group. Dropping it kills the group, and whoever has left it.
 #[derive(Debug)]
 pub(super) struct Group {
     pub(super) child: Child,
     id: Option<Pid>,
-    warden: Option<Arc<Warden>>,
+    guards: Guards,
+}
+
+/// Those who see to it that nothing is left.
+#[derive(Debug, Clone)]
+pub(super) struct Guards {
+    /// If this process can't.
+    warden: Arc<Warden>,
+    strays: Arc<Strays>,
+}
+
+impl Guards {
+    pub(super) fn start() -> std::io::Result<Guards> {
+        let warden = Arc::new(Warden::start()?);
+        let strays = Arc::new(Strays::adopt(warden.process_id())?);
+        tokio::spawn(strays.clone().watch());
+        Ok(Guards { warden, strays })
+    }
+
+    /// Tells processes of this worker from others.
+    pub(super) fn room(&self) -> &str {
+        self.warden.room()
+    }
 }
 
 impl Group {
-    /// The warden, where there is one, ends the group if this process can't.
+    /// The token is that of the attempt, which the command has in its environment.
     pub(super) fn start(
         mut command: Command,
-        warden: Option<Arc<Warden>>,
+        token: u64,
+        guards: &Guards,
     ) -> std::io::Result<Group> {
-        let child =
-            command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).spawn()?;
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        let child = guards.strays.start(command, token)?;
         let id = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        let group = Group { child, id, warden };
-        if let (Some(warden), Some(id)) = (&group.warden, id) {
-            warden.started(id)?;
+        let group = Group { child, id, guards: guards.clone() };
+        if let Some(id) = id {
+            group.guards.warden.started(id)?;
         }
         Ok(group)
     }
@@ -57,9 +81,9 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         self.signal(Signal::KILL);
-        if let (Some(warden), Some(id)) = (&self.warden, self.id)
-            && let Err(error) = warden.ended(id)
-        {
+        let Some(id) = self.id else { return };
+        self.guards.strays.ended(id);
+        if let Err(error) = self.guards.warden.ended(id) {
             eprintln!("warning: the process that guards commands is gone: {error}");
         }
     }

@@ -1,10 +1,12 @@
 //! `bellwether worker`: run `exec` jobs on this machine.
 
+pub(crate) mod confine;
 pub(crate) mod exec;
 mod group;
 pub(crate) mod payload;
 mod rotate;
 mod secrets;
+mod strays;
 mod tail;
 pub(crate) mod warden;
 
@@ -19,8 +21,9 @@ use serde_json::json;
 use crate::client::Connect;
 use crate::exit::Verdict;
 use crate::output;
+use confine::Confinement;
+use group::Guards;
 use secrets::Secrets;
-use warden::Warden;
 
 /// Take jobs of type `exec` from the scheduler and run their commands.
 ///
@@ -72,6 +75,24 @@ struct Work {
     /// worker and is covered in what commands print. May be given several times
     #[arg(long, value_name = "NAME=env:VARIABLE|file:PATH", value_parser = secrets::allowed)]
     secret: Vec<secrets::Allowed>,
+    /// Run commands as this user, by name or number; the worker must run as root for that
+    #[arg(long, value_name = "USER", value_parser = confine::user)]
+    user: Option<confine::User>,
+    /// A command that jobs of type exec may run, exactly as they name it; without this, any. May be
+    /// given several times
+    #[arg(long, value_name = "NAME")]
+    allow_command: Vec<String>,
+    /// What each process of a command may use: memory=512MiB, files=1024, cpu=60 (seconds),
+    /// processes=64 or file_size=1GiB; several with commas between them
+    #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',', value_parser = confine::limit)]
+    limit: Vec<confine::Limit>,
+    /// Commands may read and execute what lies below this, and nothing that neither this nor --write
+    /// names; needs Landlock. May be given several times
+    #[arg(long, value_name = "PATH")]
+    read: Vec<PathBuf>,
+    /// The same for what they may also write
+    #[arg(long, value_name = "PATH")]
+    write: Vec<PathBuf>,
     /// A role that it has; may be given several times
     #[arg(long, value_name = "ROLE")]
     role: Vec<String>,
@@ -112,9 +133,22 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
 async fn work(arguments: Work) -> anyhow::Result<Verdict> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let slots = arguments.slots.unwrap_or(u32::try_from(processors).unwrap_or(1));
-    let warden = Warden::start().context("failed to start the process that guards commands")?;
-    let room =
-        Arc::new(exec::Room::new(warden, arguments.pass_env, Secrets::new(arguments.secret)));
+    if rustix::process::geteuid().is_root() && arguments.user.is_none() {
+        eprintln!("warning: commands run as root; --user NAME runs them as somebody else");
+    }
+    let guards = Guards::start().context("failed to start the process that guards commands")?;
+    let room = Arc::new(exec::Room {
+        guards,
+        passed: arguments.pass_env,
+        secrets: Secrets::new(arguments.secret),
+        confinement: Confinement {
+            user: arguments.user,
+            limits: arguments.limit,
+            read: arguments.read,
+            write: arguments.write,
+            allowed: arguments.allow_command,
+        },
+    });
     let exec_room = room.clone();
     let address = &arguments.connect.server;
     let mut builder = Worker::builder(address)

@@ -2,16 +2,19 @@
 //!
 //! The worker tells it which process groups it has started and which have ended, through a pipe.
 //! The pipe closes with the worker, however that ends; what is left then is killed. So a job that
-//! is tried again elsewhere does not also go on here.
+//! is tried again elsewhere does not also go on here. Those who have left their group are known by a
+//! variable of their environment.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
+use bellwether_sdk::new_id;
 use clap::Args;
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use super::strays;
 use crate::exit::Verdict;
 
 /// The worker's end.
@@ -19,18 +22,29 @@ use crate::exit::Verdict;
 pub(super) struct Warden {
     pipe: Option<ChildStdin>,
     process: Child,
+    room: String,
 }
 
 impl Warden {
     pub(super) fn start() -> io::Result<Warden> {
+        let room = new_id();
         let mut process = Command::new(std::env::current_exe()?)
-            .arg("warden")
+            .args(["warden", "--room", &room])
             .stdin(Stdio::piped())
             // A signal from the terminal is for the worker, which ends its commands in good order.
             .process_group(0)
             .spawn()?;
         let pipe = process.stdin.take();
-        Ok(Warden { pipe, process })
+        Ok(Warden { pipe, process, room })
+    }
+
+    /// Tells processes of this worker from others.
+    pub(super) fn room(&self) -> &str {
+        &self.room
+    }
+
+    pub(super) fn process_id(&self) -> u32 {
+        self.process.id()
     }
 
     pub(super) fn started(&self, group: Pid) -> io::Result<()> {
@@ -59,9 +73,13 @@ impl Drop for Warden {
 
 /// Kill the process groups that are named on standard input, once it is closed.
 #[derive(Debug, Args)]
-pub(crate) struct Arguments {}
+pub(crate) struct Arguments {
+    /// Of processes that belong to this, too
+    #[arg(long)]
+    room: String,
+}
 
-pub(crate) fn run(_: &Arguments) -> anyhow::Result<Verdict> {
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
     for number in left_over(io::stdin().lock())? {
         let Some(group) = Pid::from_raw(number) else { continue };
         match kill_process_group(group, Signal::KILL) {
@@ -69,6 +87,7 @@ pub(crate) fn run(_: &Arguments) -> anyhow::Result<Verdict> {
             Err(error) => eprintln!("warning: failed to kill process group {number}: {error}"),
         }
     }
+    strays::end_all_of(&arguments.room);
     Ok(Verdict::Fine)
 }
 

@@ -1,6 +1,7 @@
 //! The real binary as scheduler, worker and client.
 
 mod commands;
+mod confined;
 mod durability;
 mod fixture;
 mod history;

@@ -70,3 +70,21 @@ fn the_demo_ends_by_itself_and_loses_nothing() {
     assert!(text.contains("was chosen because"), "{text}");
     assert!(!text.contains('\x1b'), "no colours where there is no terminal");
 }
+
+#[test]
+fn commands_that_print_are_measured_against_silent_ones() {
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
+    let output = bellwether()
+        .current_dir(folder.path())
+        .args(["bench", "output", "--jobs", "20", "--lines", "1000", "--rounds", "1", "--json"])
+        .output()
+        .expect("the binary was built for this test");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("--json prints JSON");
+    assert!(report["ratio"].as_f64().unwrap() > 0.0, "{report}");
+    for round in report["rounds"].as_array().unwrap() {
+        let wanted = if round["printing"] == true { 3_893 } else { 0 };
+        assert_eq!(round["kept_bytes"], wanted, "{report}");
+    }
+}

@@ -178,6 +178,27 @@ fn standard_input_is_passed_on_request_and_else_told_of() {
     assert!(told.contains("does not get standard input; --stdin passes it on"), "{told}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn lines_that_a_handler_logs_are_the_jobs_output() {
+    let world = World::new();
+    let handler = |context: bellwether_sdk::Context| async move {
+        for line in 1..=1_000 {
+            context.log(format!("line {line}"));
+        }
+        bellwether_sdk::Outcome::done("{}")
+    };
+    let worker = bellwether_sdk::Worker::builder(&world.address).job("count", handler);
+    let mut worker = worker.start().unwrap();
+    world.fine(&["submit", "--type", "count", "--id", "j", "--wait"]);
+    let text = world.fine(&["logs", "j"]);
+    let wanted: String = (1..=1_000).map(|line| format!("line {line}\n")).collect();
+    assert_eq!(text, wanted);
+    assert_eq!(world.lines(&["logs", "j", "--json"])[0]["stream"], "log");
+    // It leaves only once all of it is confirmed.
+    worker.drain();
+    worker.ended().await.unwrap();
+}
+
 fn folder_bytes(folder: &std::path::Path) -> u64 {
     let files = std::fs::read_dir(folder).expect("there is output");
     files.filter_map(|file| Some(file.ok()?.metadata().ok()?.len())).sum()

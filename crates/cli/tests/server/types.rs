@@ -23,6 +23,33 @@ fn jobs_go_only_to_workers_that_handle_their_type() {
     }
 }
 
+/// An exec worker and one of the library that handles `resize` alone: each would fail the other's jobs.
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_kinds_of_workers_neither_gets_the_others_jobs() {
+    let world = World::new();
+    let _exec = world.worker("exec-worker", &[]);
+    let handler = |context: bellwether_sdk::Context| async move {
+        bellwether_sdk::Outcome::done(context.payload().clone())
+    };
+    let resize = bellwether_sdk::Worker::builder(&world.address).id("resize-worker").slots(2);
+    let _resize = resize.job("resize", handler).start().unwrap();
+    let mut wanted = Vec::new();
+    for number in 0..12 {
+        let (resize, exec) = (format!("resize-{number}"), format!("exec-{number}"));
+        world.fine(&["submit", "--type", "resize", "--id", &resize, "--payload", "800"]);
+        world.submit_exec(&exec, "echo $BELLWETHER_JOB", &[]);
+        wanted.extend([(resize, "resize-worker"), (exec, "exec-worker")]);
+    }
+    for (id, worker) in &wanted {
+        world.wait_for(id, "completed");
+        let job = world.json(&["job", id, "--json"]);
+        let attempts = job["attempts"].as_array().unwrap();
+        assert!(attempts.len() == 1 && attempts[0]["worker"] == *worker, "{job}");
+    }
+    let ran = world.json(&["job", "exec-7", "--json"]);
+    assert_eq!(ran["result"]["stdout"], "exec-7\n", "{ran}");
+}
+
 #[test]
 fn a_type_that_nobody_handles_waits_and_says_so() {
     let world = World::new();

@@ -15,6 +15,7 @@ use bellwether_core::model::config::ConfigError;
 use bellwether_core::model::{Config, KeyPolicy};
 
 pub use secret::Secret;
+pub use value::bytes as parse_bytes;
 pub use webhook::Webhook;
 
 /// Every setting has a default: see `scheduler.yaml` for what each means.

@@ -30,7 +30,7 @@ pub(super) fn span(text: &str) -> Parsed<Micros> {
     Ok(Micros((seconds * 1e6).round() as u64))
 }
 
-pub(super) fn bytes(text: &str) -> Parsed<u64> {
+pub fn bytes(text: &str) -> Result<u64, &'static str> {
     let units = [("KiB", 1_u64 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40)];
     let (number, unit) = units
         .iter()

@@ -110,8 +110,10 @@ impl Listener {
         let mut written = self.desk.logs.watch();
         let mut caught_up = false;
         loop {
-            // The end of a job comes after all that it has printed.
-            self.desk.logs.settle().await?;
+            if !caught_up || end.is_none() {
+                // The end of a job comes after all that it has printed.
+                self.desk.logs.settle().await?;
+            }
             written.mark_unchanged();
             loop {
                 let kept = self.desk.logs.read(self.number, self.cursor).await?;

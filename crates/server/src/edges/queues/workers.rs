@@ -156,7 +156,9 @@ impl Links {
     async fn hear_stranger(&mut self, worker: String, message: v1::WorkerMessage, from: Delivery) {
         self.by_worker.remove(&worker);
         let mut told = Vec::new();
-        if let Ok(name) = Name::new(&worker) {
+        if !message.logs.is_empty()
+            && let Ok(name) = Name::new(&worker)
+        {
             let (receipt, _) = Receipt::new();
             self.queue.desk.logs.keep(&name, message.logs, 0, &receipt);
         }

@@ -31,7 +31,8 @@ pub(super) struct LogFilter {
     /// Only that of one attempt, counted from 1.
     #[param(minimum = 1)]
     attempt: Option<u32>,
-    /// Server-sent events until the job has ended; the same as Accept: text/event-stream.
+    /// Server-sent events until the job has ended, which is the default with Accept: text/event-stream;
+    /// else it ends with what there is now.
     follow: Option<bool>,
 }
 
@@ -98,7 +99,8 @@ pub(super) async fn watch(
     let text = |name| headers.get(name).and_then(|value: &header::HeaderValue| value.to_str().ok());
     let accepts = text(header::ACCEPT).is_some_and(|accept| accept.starts_with(EVENT_STREAM));
     let follow = filter.follow.unwrap_or(accepts);
-    let after = match headers.get("last-event-id").filter(|_| follow) {
+    let streams = accepts || follow;
+    let after = match headers.get("last-event-id").filter(|_| streams) {
         None => 0,
         Some(last) => last
             .to_str()
@@ -107,7 +109,7 @@ pub(super) async fn watch(
             .ok_or_else(|| Problem::malformed("Last-Event-ID: must be one that was sent"))?,
     };
     let wanted = LogsWanted { id, attempt: filter.attempt, follow, after };
-    if follow {
+    if streams {
         events(&rest, wanted).await
     } else {
         plain(&rest, wanted, text(header::RANGE)).await

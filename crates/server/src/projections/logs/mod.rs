@@ -99,7 +99,8 @@ impl Logs {
         number: u64,
         receipt: &Receipt,
     ) {
-        let bytes: usize = chunks.iter().map(|chunk| chunk.data.len()).sum();
+        let bytes: usize =
+            chunks.iter().map(|chunk| chunk.data.len() + size_of::<v1::LogChunk>()).sum();
         if self.queued_bytes.load(Ordering::Relaxed) + bytes > QUEUED_BYTES_MAX {
             return receipt.done(number);
         }
