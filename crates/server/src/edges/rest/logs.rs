@@ -20,6 +20,8 @@ use super::read::{Path, Query};
 use super::{Problem, Rest};
 use crate::edges::desk::LogsWanted;
 
+/// No job is tried more often.
+const ATTEMPT_MAX: u32 = 1_000_000;
 const EVENT_STREAM: &str = "text/event-stream";
 /// Of output that is asked for in one piece, so many bytes are told: the last ones.
 const PLAIN_BYTES_MAX: usize = 16 << 20;
@@ -29,7 +31,7 @@ const PLAIN_BYTES_MAX: usize = 16 << 20;
 #[into_params(parameter_in = Query)]
 pub(super) struct LogFilter {
     /// Only that of one attempt, counted from 1.
-    #[param(minimum = 1)]
+    #[param(minimum = 1, maximum = 1_000_000)]
     attempt: Option<u32>,
     /// Server-sent events until the job has ended, which is the default with Accept: text/event-stream;
     /// else it ends with what there is now.
@@ -93,8 +95,11 @@ pub(super) async fn watch(
     headers: HeaderMap,
     Query(filter): Query<LogFilter>,
 ) -> Result<Response, Problem> {
-    if filter.attempt == Some(0) {
-        return Err(Problem::malformed("attempt: is 0; attempts are counted from 1"));
+    if let Some(attempt) = filter.attempt
+        && !(1..=ATTEMPT_MAX).contains(&attempt)
+    {
+        let detail = format!("attempt: is {attempt}; it must be from 1 to {ATTEMPT_MAX}");
+        return Err(Problem::malformed(detail));
     }
     let text = |name| headers.get(name).and_then(|value: &header::HeaderValue| value.to_str().ok());
     let accepts = text(header::ACCEPT).is_some_and(|accept| accept.starts_with(EVENT_STREAM));
