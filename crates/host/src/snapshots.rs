@@ -59,7 +59,7 @@ pub enum SnapshotWork {
     /// Write this behind what is there, and say so: [`Host::handle_piece_written`].
     Piece(Vec<u8>),
     /// Write these, finish it, and say what became of it: [`Host::handle_snapshot_saved`].
-    End(LastPieces),
+    End(Box<LastPieces>),
     /// What was begun is worth nothing any more. Drop it, and say that it was not saved.
     Abandon,
 }
@@ -187,7 +187,7 @@ impl<E: Edge> Host<E> {
         if piece.is_none() && encoder.has_all() {
             self.engine.thaw();
             let encoder = taking.encoder.take()?;
-            return Some(SnapshotWork::End(encoder.last_pieces()));
+            return Some(SnapshotWork::End(Box::new(encoder.last_pieces())));
         }
         self.engine.seen(encoder.seen());
         taking.pieces_at_disk += usize::from(piece.is_some());

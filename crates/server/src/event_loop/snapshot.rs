@@ -25,7 +25,7 @@ pub(super) struct Saving {
 #[derive(Debug)]
 enum Part {
     Piece(Vec<u8>),
-    Last(LastPieces),
+    Last(Box<LastPieces>),
 }
 
 impl Loop {
