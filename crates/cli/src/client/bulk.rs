@@ -85,7 +85,7 @@ impl Deed {
 pub(super) async fn run(client: &Client, targets: Targets, deed: Deed) -> anyhow::Result<Verdict> {
     let by_name = !targets.ids.is_empty();
     anyhow::ensure!(
-        by_name != !targets.filter.is_empty(),
+        by_name == targets.filter.is_empty(),
         "name the jobs, or what they have in common, as --type or --run; not both"
     );
     let ids = if by_name { targets.ids } else { found(client, &targets.filter, &deed).await? };

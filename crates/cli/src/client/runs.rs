@@ -198,7 +198,7 @@ fn tree(jobs: &[Job]) -> String {
     let mut below: BTreeMap<&str, Vec<&Job>> = BTreeMap::new();
     for job in jobs {
         let within = dependencies(job).filter(|id| ids.contains(id));
-        below.entry(within.last().unwrap_or_default()).or_default().push(job);
+        below.entry(within.next_back().unwrap_or_default()).or_default().push(job);
     }
     let mut text = String::new();
     // A list instead of recursion: a chain may be as long as a run.

@@ -196,7 +196,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
     let error = command.exec();
     eprintln!("failed to start {}: {error}", program.display());
     let missing = error.kind() == std::io::ErrorKind::NotFound;
-    Ok(Verdict::JobFailed(if missing { NOT_FOUND } else { NOT_RUN }))
+    Ok(Verdict::CommandFailed(if missing { NOT_FOUND } else { NOT_RUN }))
 }
 
 /// From here on these files can be read and executed, those written, and no others.

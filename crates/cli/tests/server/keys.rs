@@ -11,7 +11,7 @@ fn world(settings: &str) -> World {
     World::with(|folder| {
         let file = folder.join("scheduler.yaml");
         let text = format!("idempotency_max: 100\nretain_jobs: 5\n{settings}\n");
-        std::fs::write(&file, text).unwrap();
+        std::fs::write(&file, text).expect("a file of settings");
         vec!["--config".to_owned(), file.display().to_string()]
     })
 }
@@ -24,8 +24,8 @@ fn submit(world: &World, jobs: std::ops::Range<usize>) -> std::process::Output {
         json!({ "id": id, "type": "t", "idempotency_key": key, "payload": payload }).to_string()
     };
     let file = world.path("jobs.jsonl");
-    std::fs::write(&file, jobs.map(job).collect::<Vec<_>>().join("\n")).unwrap();
-    world.run(&["submit", file.to_str().unwrap()])
+    std::fs::write(&file, jobs.map(job).collect::<Vec<_>>().join("\n")).expect("a file of jobs");
+    world.run(&["submit", &file.display().to_string()])
 }
 
 fn again(world: &World, number: usize, payload: &Value) -> std::process::Output {
