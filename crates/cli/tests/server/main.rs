@@ -4,6 +4,7 @@ mod commands;
 mod durability;
 mod fixture;
 mod history;
+mod keys;
 mod logging;
 mod measuring;
 mod output;
