@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
+use bellwether_sdk::Security;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 
@@ -15,7 +16,7 @@ const COME_BACK_AFTER: Duration = Duration::from_secs(1);
 
 pub(crate) async fn get(http: &str, path: &str) -> anyhow::Result<String> {
     let mut stream = TcpStream::connect(http).await?;
-    stream.write_all(format!("GET {path} HTTP/1.0\r\nhost: localhost\r\n\r\n").as_bytes()).await?;
+    stream.write_all(format!("GET {path} HTTP/1.0\r\n{}\r\n", headers(http)?).as_bytes()).await?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await?;
     let (head, body) = answer.split_once("\r\n\r\n").context("an answer without a head")?;
@@ -53,8 +54,14 @@ async fn follow_events(http: &str) -> anyhow::Result<TcpStream> {
     let socket = TcpSocket::new_v4()?;
     socket.set_recv_buffer_size(BUFFER_BYTES)?;
     let mut stream = socket.connect(http.parse()?).await?;
-    let request =
-        "GET /scheduler/events HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n";
-    stream.write_all(request.as_bytes()).await?;
+    let request = "GET /scheduler/events HTTP/1.1\r\naccept: text/event-stream\r\n";
+    stream.write_all(format!("{request}{}\r\n", headers(http)?).as_bytes()).await?;
     Ok(stream)
+}
+
+/// What every request has: with the token that the scheduler has left for us, if it asks for one.
+fn headers(http: &str) -> anyhow::Result<String> {
+    let token = Security::default().token_for(http)?;
+    let bearer = token.map(|token| format!("authorization: Bearer {token}\r\n"));
+    Ok(format!("host: localhost\r\n{}", bearer.unwrap_or_default()))
 }

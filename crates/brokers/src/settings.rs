@@ -121,6 +121,14 @@ pub struct Address {
     pub port: u16,
 }
 
+impl Address {
+    /// Whether nobody but this machine can reach it.
+    pub fn is_loopback(&self) -> bool {
+        let ip = self.host.parse::<std::net::IpAddr>();
+        self.host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
+    }
+}
+
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.host, self.port)

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use bellwether_server::edges::contain;
 use bellwether_server::{Server, ServerConfig};
+use bellwether_wire::local_token;
 use clap::Args;
 use rustix::fs::Mode;
 use serde_json::json;
@@ -14,7 +15,7 @@ use crate::exit::Verdict;
 use crate::{logging, memory, output};
 
 /// Run the scheduler. On SIGTERM or SIGINT it saves its state and ends; workers go on with what
-/// they run and come back.
+/// they run and come back. On SIGHUP it reads the tokens again, as it does when they change.
 ///
 /// Settings come from the file, then from variables as BELLWETHER_MAX_RETRY for max_retry, then
 /// from these options; later ones win.
@@ -71,6 +72,7 @@ fn end_with_the_first_panic() {
 async fn serve(arguments: &Arguments, config: ServerConfig) -> anyhow::Result<Verdict> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hangup = signal(SignalKind::hangup())?;
     let data_dir = config.data_dir.clone();
     let server = Server::start(config).await?;
     let (grpc, http) = (server.grpc_address(), server.http_address());
@@ -80,9 +82,12 @@ async fn serve(arguments: &Arguments, config: ServerConfig) -> anyhow::Result<Ve
         let dir = data_dir.display();
         output::print(&format!("bellwether serves {grpc} (http {http}), data in {dir}\n"))?;
     }
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => break,
+            _ = interrupt.recv() => break,
+            _ = hangup.recv() => server.reload(),
+        }
     }
     server.shutdown().await;
     Ok(Verdict::Fine)
@@ -98,12 +103,14 @@ fn configuration(arguments: &Arguments) -> anyhow::Result<ServerConfig> {
     ];
     let overrides: Vec<(String, String)> =
         given.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect();
-    Ok(ServerConfig::load(arguments.config.as_deref(), variables(), &overrides)?)
+    let config = ServerConfig::load(arguments.config.as_deref(), variables(), &overrides)?;
+    Ok(ServerConfig { token_folders: local_token::folders(), ..config })
 }
 
 /// Those that may be settings; the others are for clients and workers.
 pub(crate) fn variables() -> impl Iterator<Item = (String, String)> {
-    const NOT_SETTINGS: [&str; 3] = ["BELLWETHER_SERVER", "BELLWETHER_TOKEN", "BELLWETHER_CA"];
+    const NOT_SETTINGS: [&str; 4] =
+        ["BELLWETHER_SERVER", "BELLWETHER_TOKEN", "BELLWETHER_TOKEN_FILE", "BELLWETHER_CA"];
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .filter(|(name, _)| !NOT_SETTINGS.contains(&name.as_str()))

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use tonic::metadata::{Ascii, MetadataValue};
-use tonic::service::Interceptor;
+use bellwether_wire::local_token;
+use tonic::codegen::http::uri::InvalidUri;
 use tonic::service::interceptor::InterceptedService;
-use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
-use tonic::{Request, Status};
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Uri};
 
+use crate::credentials::{Credentials, from_environment};
 use crate::error::ClientError;
 
 /// The largest message that is taken. The scheduler's own limit is lower.
@@ -23,6 +23,8 @@ const CONNECTION_WINDOW_BYTES: u32 = 8 << 20;
 /// What proves who we are, and who the scheduler is.
 #[derive(Clone, Default)]
 pub struct Security {
+    /// None: that of `BELLWETHER_TOKEN`, or else the one that a scheduler of ours on this machine has
+    /// left for us.
     pub token: Option<String>,
     /// PEM; needed for an `https` address whose certificate was made in-house.
     pub ca_certificate: Option<String>,
@@ -37,34 +39,36 @@ impl std::fmt::Debug for Security {
     }
 }
 
-pub(crate) type Link = InterceptedService<Channel, Credentials>;
-
-/// Adds the token to every call.
-#[derive(Debug, Clone)]
-pub(crate) struct Credentials(Option<MetadataValue<Ascii>>);
-
-impl Interceptor for Credentials {
-    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
-        if let Some(value) = &self.0 {
-            request.metadata_mut().insert("authorization", value.clone());
+impl Security {
+    /// The token that is shown to a scheduler at this address, if there is one.
+    pub fn token_for(&self, address: &str) -> Result<Option<String>, ClientError> {
+        if let Some(token) = self.token.clone().or_else(from_environment) {
+            return Ok(Some(token));
         }
-        Ok(request)
+        let bad = |reason: String| ClientError::BadAddress { address: address.to_owned(), reason };
+        let uri: Uri = full(address).parse().map_err(|error: InvalidUri| bad(error.to_string()))?;
+        let (host, port) = (uri.host().unwrap_or_default(), uri.port_u16().unwrap_or_default());
+        local_token::find(host, port).map_err(|error| ClientError::Denied(error.to_string()))
     }
 }
+
+fn full(address: &str) -> String {
+    if address.contains("://") { address.to_owned() } else { format!("http://{address}") }
+}
+
+pub(crate) type Link = InterceptedService<Channel, Credentials>;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Connection {
     pub(crate) address: String,
     endpoint: Endpoint,
-    credentials: Credentials,
+    pub(crate) credentials: Credentials,
 }
 
 impl Connection {
     pub(crate) fn new(address: &str, security: &Security) -> Result<Connection, ClientError> {
         let bad = |reason: String| ClientError::BadAddress { address: address.to_owned(), reason };
-        let full =
-            if address.contains("://") { address.to_owned() } else { format!("http://{address}") };
-        let mut endpoint = Endpoint::from_shared(full)
+        let mut endpoint = Endpoint::from_shared(full(address))
             .map_err(|error| bad(error.to_string()))?
             .connect_timeout(CONNECT_TIMEOUT)
             .tcp_nodelay(true)
@@ -80,13 +84,10 @@ impl Connection {
             }
             endpoint = endpoint.tls_config(tls).map_err(|error| bad(error.to_string()))?;
         }
-        let token = security
-            .token
-            .as_ref()
-            .map(|token| format!("Bearer {token}").parse())
-            .transpose()
+        let credentials = Credentials::new(security.token.as_deref(), endpoint.uri());
+        let credentials = credentials
             .map_err(|_| bad("the token has characters that can't be sent".to_owned()))?;
-        Ok(Connection { address: address.to_owned(), endpoint, credentials: Credentials(token) })
+        Ok(Connection { address: address.to_owned(), endpoint, credentials })
     }
 
     /// Connects now, or says why not.

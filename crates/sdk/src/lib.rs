@@ -25,6 +25,7 @@
 mod backoff;
 pub mod client;
 mod connection;
+mod credentials;
 pub mod error;
 mod job;
 mod random;

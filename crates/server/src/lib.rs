@@ -13,7 +13,6 @@ pub mod event_loop;
 pub mod identity;
 pub mod position;
 mod priority;
-pub mod private;
 pub mod projections;
 pub mod server;
 mod sinks;

@@ -10,9 +10,10 @@ use bellwether_journal::file::FileOptions;
 use bellwether_journal::sqlite::SqliteOptions;
 use bellwether_journal::{FileJournal, Journal, OpenError, ReadError, SqliteJournal};
 use bellwether_wire::FILE_DESCRIPTOR_SET;
+use bellwether_wire::private::{Folder, make_folder};
 use bellwether_wire::v1::scheduler_server::SchedulerServer;
 use bellwether_wire::v1::worker_link_server::WorkerLinkServer;
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::TcpSocket;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_stream::wrappers::ReceiverStream;
@@ -29,8 +30,9 @@ use crate::edges::registrar::Registrar;
 use crate::edges::rest::Guard;
 use crate::edges::security::authorize::Door;
 use crate::edges::security::hosts::Hosts;
+use crate::edges::security::keyring::Keyring;
 use crate::edges::security::tls::{TlsError, acceptor};
-use crate::edges::security::tokens::{Tokens, TokensError};
+use crate::edges::security::tokens::TokensError;
 use crate::edges::security::{Exposed, check_exposure};
 use crate::edges::webhooks::{Webhooks, WebhooksError};
 use crate::edges::{listener, rest};
@@ -39,7 +41,6 @@ use crate::event_loop::space::SpaceProbe;
 use crate::event_loop::{Handle, Loop, Parts, RecoverError, SettingsError, SettingsFile, recover};
 use crate::identity::{Identity, IdentityError};
 use crate::priority::Aside;
-use crate::private::make_folder;
 use crate::projections::history::History;
 use crate::projections::logs::Logs;
 use crate::projections::registry::{self, RegistryError};
@@ -116,6 +117,8 @@ pub struct Server {
     health: tonic_health::server::HealthReporter,
     queues: Queues,
     webhooks: Webhooks,
+    /// None: nobody is asked for a token.
+    keyring: Option<Arc<Keyring>>,
     /// Ends with the server.
     _background: Aside,
 }
@@ -125,11 +128,22 @@ impl Server {
     pub async fn start(config: ServerConfig) -> Result<Server, StartError> {
         check_exposure(&config)?;
         descriptors::raise_limit();
-        let door = Door::new(config.tokens.as_deref().map(Tokens::load).transpose()?);
+        make_data_dir(&config.data_dir)?;
+        let keyring = Keyring::open(&config)?.map(Arc::new);
+        let door = Door::new(keyring.as_ref().map(|keyring| keyring.tokens()));
         let tls = |protocol| config.tls.as_ref().map(|files| acceptor(files, protocol)).transpose();
         let (grpc_tls, http_tls) = (tls("h2")?, tls("http/1.1")?);
-        let (grpc_listener, grpc_address) = bind(config.grpc, None).await?;
-        let (http_listener, http_address) = bind(config.http, Some(HTTP_BUFFER_BYTES)).await?;
+        let (grpc_socket, grpc_address) = bind(config.grpc, None).await?;
+        let (http_socket, http_address) = bind(config.http, Some(HTTP_BUFFER_BYTES)).await?;
+        // Before anybody can connect, so that nobody comes without a token that is there.
+        if let Some(local) = keyring.as_ref().and_then(|keyring| keyring.local.as_ref()) {
+            local.publish(&config.token_folders, &[grpc_address, http_address]);
+        }
+        let listen = |socket: TcpSocket, address| {
+            socket.listen(BACKLOG).map_err(|source| StartError::Bind { address, source })
+        };
+        let grpc_listener = listen(grpc_socket, grpc_address)?;
+        let http_listener = listen(http_socket, http_address)?;
 
         let background = Aside::onlookers().map_err(StartError::Thread)?;
         let started = tokio::task::spawn_blocking({
@@ -180,9 +194,13 @@ impl Server {
         let incoming = listener::connections(http_listener, http_tls, config.limits);
         let (stop_http, http_stopped) = watch::channel(false);
         let http = tokio::spawn(http::serve(incoming, router, http_stopped));
+        if let Some(keyring) = &keyring {
+            background.handle().spawn(keyring.clone().follow());
+        }
         let _background = background;
         Ok(Server {
             handle,
+            keyring,
             grpc_address,
             http_address,
             stop_serving,
@@ -202,6 +220,18 @@ impl Server {
 
     pub fn http_address(&self) -> SocketAddr {
         self.http_address
+    }
+
+    /// The token that it has made for its own machine; none if it was told who may come in.
+    pub fn local_token(&self) -> Option<String> {
+        self.keyring.as_ref()?.local.as_ref()?.read().ok()
+    }
+
+    /// Reads again what may change while the server runs: the tokens.
+    pub fn reload(&self) {
+        if let Some(keyring) = &self.keyring {
+            keyring.reload();
+        }
     }
 
     /// Takes nothing more, makes everything durable, saves the state and sends workers away; what
@@ -241,20 +271,20 @@ async fn warm(handle: &Handle, config: &config::ClickHouse) {
 async fn bind(
     address: SocketAddr,
     send_buffer: Option<u32>,
-) -> Result<(TcpListener, SocketAddr), StartError> {
+) -> Result<(TcpSocket, SocketAddr), StartError> {
     let failed = |source| StartError::Bind { address, source };
-    let listen = || {
+    let bind = || {
         let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
         socket.set_reuseaddr(true)?;
         if let Some(bytes) = send_buffer {
             socket.set_send_buffer_size(bytes)?;
         }
         socket.bind(address)?;
-        socket.listen(BACKLOG)
+        Ok::<_, std::io::Error>(socket)
     };
     let started = Instant::now();
-    let listener = loop {
-        match listen() {
+    let socket = loop {
+        match bind() {
             // A scheduler that was just killed may still be on its way out.
             Err(error)
                 if error.kind() == std::io::ErrorKind::AddrInUse
@@ -265,8 +295,22 @@ async fn bind(
             bound => break bound.map_err(failed)?,
         }
     };
-    let address = listener.local_addr().map_err(failed)?;
-    Ok((listener, address))
+    let address = socket.local_addr().map_err(failed)?;
+    Ok((socket, address))
+}
+
+fn make_data_dir(path: &Path) -> Result<(), StartError> {
+    let made = make_folder(path);
+    let made = made.map_err(|source| StartError::DataDir { path: path.to_owned(), source })?;
+    let dir = path.display();
+    match made {
+        Folder::Private => {}
+        Folder::Closed => {
+            tracing::info!(%dir, "others could look into this folder, and can't any more")
+        }
+        Folder::Open(error) => tracing::warn!(%dir, %error, "others may look into this folder"),
+    }
+    Ok(())
 }
 
 fn builder(limits: Limits) -> tonic::transport::Server {
@@ -298,10 +342,6 @@ fn start_loop(
     config: &ServerConfig,
     background: tokio::runtime::Handle,
 ) -> Result<(Desk, Arc<Metrics>), StartError> {
-    make_folder(&config.data_dir).map_err(|source| {
-        let path = config.data_dir.clone();
-        StartError::DataDir { path, source }
-    })?;
     let journal = open_journal(config.journal, &config.data_dir)?;
     let history = History::new(journal.reader()?);
     let logs = Logs::start(&config.data_dir, config.logs, journal.head().seq);

@@ -3,6 +3,7 @@
 //! Everything from outside is parsed here, once: what comes out of a `*_from_wire` function has
 //! valid names, known kinds and bounded lists, and the error of one that does not names the field.
 //! With the feature `json` the same holds for jobs that people write as JSON or YAML.
+//! Schedulers and clients of one machine agree here, too, on where a token lies.
 //!
 //! Deliberately absent: transport. The gRPC stubs are generated behind the features `client` and
 //! `server`, and used elsewhere.
@@ -16,8 +17,10 @@ pub mod job;
 #[cfg(feature = "json")]
 pub mod json;
 pub mod key;
+pub mod local_token;
 pub mod malformed;
 pub mod mirror;
+pub mod private;
 pub mod rejection;
 pub mod signing;
 pub mod snapshot;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use bellwether_sdk::{Client, Security};
+use bellwether_wire::private::read_secret;
 use clap::Args;
 
 /// Long enough for a scheduler that restarts, short enough for a person who waits.
@@ -21,8 +22,11 @@ pub(crate) struct Connect {
         default_value = "http://127.0.0.1:7070"
     )]
     pub(crate) server: String,
-    /// Token that says who we are
-    #[arg(long, env = "BELLWETHER_TOKEN", value_name = "TOKEN", hide_env_values = true)]
+    /// File with the token that says who we are. Without it, that is the variable BELLWETHER_TOKEN, or
+    /// the token that a scheduler of this user on this machine has made
+    #[arg(long, env = "BELLWETHER_TOKEN_FILE", value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    #[arg(long, hide = true, value_parser = refuse_token)]
     token: Option<String>,
     /// Certificate of the authority that signed the scheduler's, as PEM
     #[arg(long, env = "BELLWETHER_CA", value_name = "FILE")]
@@ -39,7 +43,9 @@ impl Connect {
                     .with_context(|| format!("failed to read the certificate {}", path.display()))
             })
             .transpose()?;
-        Ok(Security { token: self.token.clone(), ca_certificate })
+        let token = self.token_file.as_deref().map(read_secret).transpose()?;
+        let token = token.map(|token| token.trim().to_owned());
+        Ok(Security { token, ca_certificate })
     }
 
     /// Fails at once if nobody is there.
@@ -47,6 +53,11 @@ impl Connect {
         let builder = Client::builder(&self.server).security(self.security()?).patience(PATIENCE);
         Ok(builder.connect().await?)
     }
+}
+
+/// The command line of a process can be read by every user of the machine.
+fn refuse_token(_: &str) -> Result<String, &'static str> {
+    Err("everybody on this machine can read it there; give --token-file FILE or BELLWETHER_TOKEN")
 }
 
 /// One thread is enough for a client.

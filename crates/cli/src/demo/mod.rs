@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use bellwether_sdk::Client;
 use bellwether_server::{Server, ServerConfig};
+use bellwether_wire::local_token;
 use clap::Args;
 
 use crate::exit::Verdict;
@@ -47,6 +48,7 @@ async fn show(arguments: &Arguments) -> anyhow::Result<Verdict> {
         data_dir: folder.path().join("data"),
         grpc: "127.0.0.1:0".parse()?,
         http: "127.0.0.1:0".parse()?,
+        token_folders: local_token::folders(),
         ..ServerConfig::default()
     };
     let server = Server::start(config).await?;

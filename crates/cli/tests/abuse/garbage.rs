@@ -44,14 +44,17 @@ async fn malformed_messages_are_refused_one_by_one() -> Result<()> {
         b"GET / HTTP/1.1\r\n\r\n",
     ];
     let channel = channel(&site).await?;
+    let bearer = site.bearer()?;
+    let bearer = Some(bearer.as_str());
     let mut refused = 0;
     for method in METHODS {
         for message in messages {
-            let status = match call(channel.clone(), method, Bytes::from_static(message)).await {
-                Err(status) => status,
-                // What can be read as fields that nobody knows is an empty message.
-                Ok(_) => continue,
-            };
+            let status =
+                match call(channel.clone(), bearer, method, Bytes::from_static(message)).await {
+                    Err(status) => status,
+                    // What can be read as fields that nobody knows is an empty message.
+                    Ok(_) => continue,
+                };
             let expected = [
                 Code::Internal,
                 Code::InvalidArgument,
@@ -64,8 +67,8 @@ async fn malformed_messages_are_refused_one_by_one() -> Result<()> {
         }
     }
     ensure!(refused >= METHODS.len() * (messages.len() - 1), "only {refused} were refused");
-    let status = call(channel, "/bellwether.v1.Scheduler/NoSuch", Bytes::new()).await;
-    ensure!(status.is_err_and(|status| status.code() == Code::Unimplemented));
+    let status = call(channel, bearer, "/bellwether.v1.Scheduler/NoSuch", Bytes::new()).await;
+    ensure!(status.is_err_and(|status| status.code() == Code::PermissionDenied));
     still_works(&client, "after").await?;
     scheduler.stop().await
 }

@@ -13,8 +13,8 @@ const MEMORY_BYTES_MAX: u64 = 192 << 20;
 const ANSWER_BYTES_MAX: usize = 1_024;
 
 async fn is_healthy(site: &Site) -> Result<()> {
-    ensure!(get(site.http, "/healthz").await?.status == 200);
-    ensure!(get(site.http, "/readyz").await?.status == 200);
+    ensure!(get(site, "/healthz").await?.status == 200);
+    ensure!(get(site, "/readyz").await?.status == 200);
     Ok(())
 }
 
@@ -29,29 +29,29 @@ async fn what_not_everybody_can_read_is_kept_and_shown_as_text() -> Result<()> {
     for (index, payload) in payloads.into_iter().enumerate() {
         let id = format!("j{index}");
         let body = format!(r#"{{"type":"t","id":"{id}","payload":{payload}}}"#);
-        let submitted = post(site.http, "/scheduler/jobs", body.as_bytes()).await?;
+        let submitted = post(&site, "/scheduler/jobs", body.as_bytes()).await?;
         ensure!(submitted.status == 201, "{payload}: {submitted:?}");
         let done = client.wait(&id).await?;
         ensure!(done.result() == payload, "{payload}: {done:?}");
         for _ in 0..2 {
-            let shown = get(site.http, &format!("/scheduler/jobs/{id}")).await?;
+            let shown = get(&site, &format!("/scheduler/jobs/{id}")).await?;
             ensure!(shown.status == 200, "{payload}: {shown:?}");
             let shown = shown.json()?;
             ensure!(shown["payload"] == payload && shown["result"] == payload, "{shown}");
         }
     }
-    let events = get(site.http, "/scheduler/events?from=1&follow=false").await?;
+    let events = get(&site, "/scheduler/events?from=1&follow=false").await?;
     ensure!(events.status == 200 && events.body.contains("job_submitted"), "{events:?}");
     let deep =
         format!(r#"{{"type":"t","payload":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
-    let refused = post(site.http, "/scheduler/jobs", deep.as_bytes()).await?;
+    let refused = post(&site, "/scheduler/jobs", deep.as_bytes()).await?;
     ensure!(refused.status == 400 && refused.code() == "malformed", "{refused:?}");
     ensure!(refused.body.len() < ANSWER_BYTES_MAX, "{refused:?}");
     // The grammar has no such limit, and gRPC no grammar.
     let payload = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     client.submit(NewJob::new("t").id("deep").payload(payload.clone())).await?;
     client.wait("deep").await?;
-    let shown = get(site.http, "/scheduler/jobs/deep").await?;
+    let shown = get(&site, "/scheduler/jobs/deep").await?;
     ensure!(shown.json()?["payload"] == payload);
     is_healthy(&site).await?;
     worker.kill();
@@ -66,7 +66,7 @@ async fn what_is_too_large_is_refused_before_it_is_read() -> Result<()> {
     let before = memory::now(&scheduler)?;
     for (what, path, body) in too_large() {
         ensure!(body.len() < 16 << 20, "{what} is not even read");
-        let sent = post(site.http, path, body.as_bytes());
+        let sent = post(&site, path, body.as_bytes());
         let others = async {
             // Nobody waits for it: not those who come by the same door.
             for _ in 0..20 {
@@ -117,18 +117,18 @@ async fn bodies_that_never_come_to_an_end_keep_nobody_out() -> Result<()> {
     use tokio::io::AsyncWriteExt as _;
     let site = Site::new(&[])?;
     let scheduler = site.start().await?;
+    let bearer = site.bearer()?;
     let mut slow = Vec::new();
     for _ in 0..64 {
         let mut stream = tokio::net::TcpStream::connect(site.http).await?;
         let head = "POST /scheduler/jobs HTTP/1.1\r\nhost: localhost\r\ncontent-type: \
-                    application/json\r\ncontent-length: 16000000\r\n\r\n{";
-        stream.write_all(head.as_bytes()).await?;
+                    application/json\r\ncontent-length: 16000000";
+        stream.write_all(format!("{head}\r\nauthorization: {bearer}\r\n\r\n{{").as_bytes()).await?;
         slow.push(stream);
     }
     let payload = "p".repeat(900_000);
     let body = format!(r#"{{"type":"t","id":"a","payload":"{payload}"}}"#);
-    let submitted =
-        tokio::time::timeout(DEADLINE, post(site.http, "/scheduler/jobs", body.as_bytes()));
+    let submitted = tokio::time::timeout(DEADLINE, post(&site, "/scheduler/jobs", body.as_bytes()));
     ensure!(submitted.await??.status == 201);
     is_healthy(&site).await?;
     scheduler.stop().await

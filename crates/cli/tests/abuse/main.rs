@@ -2,11 +2,13 @@
 //! errors, bounded memory, nothing lost, and everybody else is served. See docs/guarantees.md.
 
 mod access;
+mod attack;
 mod browser;
 mod crowd;
 mod flood;
 mod garbage;
 mod hostile;
+mod local_token;
 mod memory;
 mod plain_http;
 mod raw;

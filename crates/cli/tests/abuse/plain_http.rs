@@ -3,11 +3,12 @@
 use std::net::SocketAddr;
 
 use anyhow::{Context as _, Result};
+use bellwether_sdk::Security;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::site::DEADLINE;
+use crate::site::{DEADLINE, Site};
 
 #[derive(Debug)]
 pub(crate) struct Answer {
@@ -58,11 +59,25 @@ pub(crate) async fn send(
     Ok(Answer { status, body: body.to_owned() })
 }
 
-pub(crate) async fn get(address: SocketAddr, path: &str) -> Result<Answer> {
-    send(address, "GET", path, &[("host", "localhost")], b"").await
+impl Site {
+    /// What shows the token that the scheduler has made, as clients find it by themselves.
+    pub(crate) fn bearer(&self) -> Result<String> {
+        let token = Security::default().token_for(&self.url())?;
+        Ok(format!("Bearer {}", token.context("the scheduler has made a token")?))
+    }
 }
 
-pub(crate) async fn post(address: SocketAddr, path: &str, body: &[u8]) -> Result<Answer> {
-    let headers = [("host", "localhost"), ("content-type", "application/json")];
-    send(address, "POST", path, &headers, body).await
+/// As somebody who may.
+pub(crate) async fn get(site: &Site, path: &str) -> Result<Answer> {
+    let bearer = site.bearer()?;
+    let headers = [("host", "localhost"), ("authorization", &bearer)];
+    send(site.http, "GET", path, &headers, b"").await
+}
+
+/// As somebody who may.
+pub(crate) async fn post(site: &Site, path: &str, body: &[u8]) -> Result<Answer> {
+    let bearer = site.bearer()?;
+    let json = ("content-type", "application/json");
+    let headers = [("host", "localhost"), ("authorization", &bearer), json];
+    send(site.http, "POST", path, &headers, body).await
 }

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::transport::{Channel, Endpoint};
-use tonic::{Request, Status, Streaming};
+use tonic::{Code, Request, Status, Streaming};
 
 use crate::site::{DEADLINE, Site};
 
@@ -55,12 +55,38 @@ pub(crate) async fn channel(site: &Site) -> Result<Channel> {
     Ok(Endpoint::from_shared(site.url())?.connect().await?)
 }
 
-/// A call of any method with any bytes as its message.
-pub(crate) async fn call(channel: Channel, method: &str, message: Bytes) -> Result<Bytes, Status> {
+/// A call of any method with any bytes as its message, as `bearer` or as nobody.
+pub(crate) async fn call(
+    channel: Channel,
+    bearer: Option<&str>,
+    method: &str,
+    message: Bytes,
+) -> Result<Bytes, Status> {
     let mut grpc = tonic::client::Grpc::new(channel);
     grpc.ready().await.map_err(|error| Status::unknown(error.to_string()))?;
     let path = method.parse().map_err(|_| Status::unknown("no path"))?;
-    grpc.unary(Request::new(message), path, Raw).await.map(tonic::Response::into_inner)
+    let request = with(bearer, message)?;
+    grpc.unary(request, path, Raw).await.map(tonic::Response::into_inner)
+}
+
+/// Whether whoever asks this is let in. What is sent is no message, so nothing comes of it.
+pub(crate) async fn let_in(channel: Channel, bearer: Option<&str>, method: &str) -> Result<bool> {
+    let mut grpc = tonic::client::Grpc::new(channel);
+    grpc.ready().await?;
+    let request = with(bearer, Bytes::from_static(&[0xff; 16]))?;
+    let asked = grpc.server_streaming(request, method.parse()?, Raw);
+    let denied =
+        |status: &Status| matches!(status.code(), Code::Unauthenticated | Code::PermissionDenied);
+    Ok(!tokio::time::timeout(DEADLINE, asked).await?.is_err_and(|status| denied(&status)))
+}
+
+fn with<T>(bearer: Option<&str>, message: T) -> Result<Request<T>, Status> {
+    let mut request = Request::new(message);
+    if let Some(bearer) = bearer {
+        let bearer = bearer.parse().map_err(|_| Status::unknown("no token"))?;
+        request.metadata_mut().insert("authorization", bearer);
+    }
+    Ok(request)
 }
 
 /// A worker that says exactly what a test wants.
@@ -77,7 +103,8 @@ impl Session {
         let register = Some(v1::Register { spec: Some(spec), ..Default::default() });
         outgoing.send(v1::WorkerMessage { register, ..Default::default() }).await?;
         let mut link = WorkerLinkClient::new(channel(site).await?);
-        let incoming = link.session(ReceiverStream::new(messages)).await?.into_inner();
+        let request = with(Some(&site.bearer()?), ReceiverStream::new(messages))?;
+        let incoming = link.session(request).await?.into_inner();
         let mut session = Session { outgoing, incoming, heard: v1::SchedulerMessage::default() };
         // The challenge, which a worker without a key has nothing to sign with, and the welcome.
         session.hear().await?;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use bellwether_sdk::Security;
 use bellwether_sdk::v1;
 use bellwether_sdk::v1::report::Report as Kind;
 use bellwether_sdk::v1::worker_link_client::WorkerLinkClient;
@@ -51,7 +52,11 @@ impl Worker {
         let register = Some(v1::Register { spec: Some(spec), ..Default::default() });
         outgoing.send(v1::WorkerMessage { register, ..Default::default() }).await?;
         let mut link = WorkerLinkClient::new(channel);
-        let mut incoming = link.session(ReceiverStream::new(messages)).await?.into_inner();
+        let token = Security::default().token_for(stage.address())?;
+        let bearer = format!("Bearer {}", token.context("the scheduler has made a token")?);
+        let mut request = tonic::Request::new(ReceiverStream::new(messages));
+        request.metadata_mut().insert("authorization", bearer.parse()?);
+        let mut incoming = link.session(request).await?.into_inner();
         // A worker without a key has nothing to sign.
         incoming.message().await?.context("no challenge")?;
         let hello = tokio::time::timeout(DEADLINE, incoming.message()).await??;

@@ -7,7 +7,7 @@ use crate::fixture::{World, bellwether};
 /// A token with this role; its line is added to the file.
 fn token(lines: &mut String, role: &str) -> String {
     let output = bellwether()
-        .args(["token", role, "--role", role, "--json"])
+        .args(["token", "issue", role, "--role", role, "--json"])
         .output()
         .expect("the binary was built for this test");
     let issued: serde_json::Value =
@@ -48,7 +48,9 @@ fn tokens_allow_what_their_roles_do_and_nothing_works_without() {
     let ca = world.path("certificate.pem").display().to_string();
     let [viewer, submitter, worker] = [&tokens[0], &tokens[1], &tokens[2]];
     let code = |token: &str, arguments: &[&str]| {
-        let with = ["--ca", &ca, "--token", token];
+        let file = world.path("token-of-ours");
+        bellwether_testbed::write_secret(&file, token).expect("it is writable");
+        let with = ["--ca", &ca, "--token-file", &file.display().to_string()];
         world.run(&[arguments, &with].concat()).status.code()
     };
     assert_eq!(code(viewer, &["status"]), Some(0));

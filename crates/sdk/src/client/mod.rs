@@ -64,11 +64,17 @@ impl Client {
     {
         let begun = Instant::now();
         let mut failures = 0;
+        let mut renewed = false;
         loop {
             let error = match send(self.link.clone()).await {
                 Ok(response) => return Ok(response.into_inner()),
                 Err(status) => self.error(&status),
             };
+            let denied = matches!(error, ClientError::Denied(_));
+            if denied && !renewed && self.settings.connection.credentials.renew() {
+                renewed = true;
+                continue;
+            }
             failures += 1;
             let pause = self.settings.builder.backoff.pause(failures);
             let patient = begun.elapsed() + pause < self.settings.builder.patience;

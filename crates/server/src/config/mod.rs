@@ -28,8 +28,11 @@ pub struct ServerConfig {
     /// Names under which HTTP is served, besides those of loopback.
     pub allowed_hosts: Vec<String>,
     pub tls: Option<TlsFiles>,
-    /// Roles and hashes of tokens; without it everybody may do everything.
+    pub auth: Auth,
+    /// Roles and hashes of tokens; none: those in the data directory.
     pub tokens: Option<PathBuf>,
+    /// Folders of the user in which clients look for the token that the scheduler makes.
+    pub token_folders: Vec<PathBuf>,
     /// How workers that nobody has heard of come in; none: by where the scheduler listens.
     pub worker_keys: Option<KeyPolicy>,
     pub limits: Limits,
@@ -55,6 +58,14 @@ pub struct ServerConfig {
     pub queues: Vec<Queue>,
     /// What may be changed while the scheduler runs.
     pub scheduling: Config,
+}
+
+/// Whether whoever connects must show a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Auth {
+    On,
+    /// On loopback alone.
+    Off,
 }
 
 /// A collector of traces.
@@ -165,7 +176,9 @@ impl Default for ServerConfig {
             http: SocketAddr::from((Ipv4Addr::LOCALHOST, 7071)),
             allowed_hosts: Vec::new(),
             tls: None,
+            auth: Auth::On,
             tokens: None,
+            token_folders: Vec::new(),
             worker_keys: None,
             limits: Limits::default(),
             snapshot_every: 500_000,

@@ -1,6 +1,5 @@
 //! Queues in front of the scheduler: `queue` is one, `queues` are several by name.
 
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use bellwether_brokers::{
 
 use super::value::{Parsed, number, span, switch};
 use super::{LoadError, Published, Queue};
-use crate::private::read_secret;
+use bellwether_wire::private::read_secret;
 
 /// What every key of a queue begins with, wherever the queue was written.
 pub(super) const PREFIX: &str = "queue.";
@@ -169,7 +168,7 @@ impl QueueDraft {
             Kind::Nats => Backend::Nats(NatsSettings { address: address(4222), credentials, tls }),
             Kind::ZeroMq => {
                 let address = address(7080);
-                if !is_loopback(&address.host) && self.exposed != Some(true) {
+                if !address.is_loopback() && self.exposed != Some(true) {
                     return Err(format!(
                         "it listens on {}, where whoever reaches it may submit jobs and speak for \
                          workers; let it listen on 127.0.0.1, or set exposed to true",
@@ -219,10 +218,6 @@ impl QueueDraft {
             }
         }
     }
-}
-
-fn is_loopback(host: &str) -> bool {
-    host == "localhost" || host.parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
 impl Kind {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::LoadError;
-use crate::private::read_secret;
+use bellwether_wire::private::read_secret;
 
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);

@@ -13,7 +13,7 @@ use super::queue::{self, Environment, QueueDraft};
 use super::secret::Keeper;
 use super::value::{Parsed, bytes, number, share, span, switch};
 use super::webhook::{self, WebhookDrafts};
-use super::{ClickHouse, JournalKind, LoadError, LogFormat, Otlp, ServerConfig, TlsFiles};
+use super::{Auth, ClickHouse, JournalKind, LoadError, LogFormat, Otlp, ServerConfig, TlsFiles};
 
 const PREFIX: &str = "BELLWETHER_";
 const DURATION_BY_TYPE: &str = "duration_by_type.";
@@ -174,6 +174,7 @@ settings! {
     "allowed_hosts": |d, v| { d.config.allowed_hosts = hosts(v)?; Ok(()) };
     "tls.certificate": |d, v| { d.certificate = Some(PathBuf::from(v)); Ok(()) };
     "tls.key": |d, v| { d.key = Some(PathBuf::from(v)); Ok(()) };
+    "auth": |d, v| { d.config.auth = auth(v)?; Ok(()) };
     "tokens": |d, v| { d.config.tokens = Some(PathBuf::from(v)); Ok(()) };
     "worker_keys": |d, v| { d.config.worker_keys = Some(key_policy(v)?); Ok(()) };
     "message_bytes_max": |d, v| { d.config.limits.message_bytes_max = size(v)?; Ok(()) };
@@ -262,6 +263,15 @@ fn journal(text: &str) -> Parsed<JournalKind> {
 
 fn address(text: &str) -> Parsed<std::net::SocketAddr> {
     text.parse().map_err(|_| "an address with a port, as 127.0.0.1:7070")
+}
+
+/// In YAML, `on` and `off` may be read as words or as truth.
+fn auth(text: &str) -> Parsed<Auth> {
+    match text {
+        "on" | "true" => Ok(Auth::On),
+        "off" | "false" => Ok(Auth::Off),
+        _ => Err("on or off"),
+    }
 }
 
 fn hosts(text: &str) -> Parsed<Vec<String>> {

@@ -11,7 +11,7 @@ use bellwether_testbed::Ports;
 
 use crate::child::Running;
 use crate::fixture::Fixture;
-use crate::web::{get, post, wait_for};
+use crate::web::{get, metrics, post, wait_for};
 use crate::work::{self, Busy};
 
 struct ClickHouse {
@@ -102,7 +102,7 @@ async fn server(clickhouse: Config) -> Result<Fixture> {
 
 /// The value of a metric of the ClickHouse sink.
 async fn counted(fixture: &Fixture, name: &str) -> Result<u64> {
-    let metrics = get(fixture.server.http_address(), "/metrics").await?;
+    let metrics = metrics(&fixture.server).await?;
     let line = format!("bellwether_sink_{name}{{sink=\"clickhouse\"}} ");
     let value = metrics.lines().find_map(|found| found.strip_prefix(&line));
     value.context("no such metric")?.parse().context("not a number")

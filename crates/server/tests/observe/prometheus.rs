@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::child::Running;
 use crate::fixture::Fixture;
-use crate::web::{encoded, get, wait_for};
+use crate::web::{encoded, get, metrics, wait_for};
 use crate::work::{self, Busy};
 
 fn docs(name: &str) -> PathBuf {
@@ -44,9 +44,9 @@ async fn promtool_finds_nothing_wrong_with_the_metrics() -> Result<()> {
     broker.publish(vec![message(r#"{"type": "resize"}"#), message("no job")]).await?;
     work::run(&mut fixture, "resize", "a", 3).await?;
     work::run(&mut fixture, "broken", "b", 1).await?;
-    let address = fixture.server.http_address();
+    let server = &fixture.server;
     let metrics = wait_for("the metrics include the failure", || async {
-        let metrics = get(address, "/metrics").await?;
+        let metrics = metrics(server).await?;
         let all = [
             "bellwether_jobs_ended_total{type=\"broken\",outcome=\"dead_lettered\"} 1\n",
             "bellwether_jobs_ended_total{type=\"resize\",outcome=\"completed\"} 4\n",
@@ -90,9 +90,9 @@ async fn types_past_the_bound_share_a_label() -> Result<()> {
         bellwether_wire::v1::JobSpec::new(format!("j{number}"), format!("type-{number}"))
     });
     fixture.submit(jobs.collect()).await?;
-    let address = fixture.server.http_address();
+    let server = &fixture.server;
     wait_for("80 jobs in 51 labels", || async {
-        let metrics = get(address, "/metrics").await?;
+        let metrics = metrics(server).await?;
         let submitted = "bellwether_jobs_submitted_total{";
         let labels = metrics.lines().filter(|line| line.starts_with(submitted)).count();
         let others = metrics.contains("bellwether_jobs_submitted_total{type=\"other\"} 30\n");
@@ -154,8 +154,10 @@ async fn start_prometheus(fixture: &Fixture) -> Result<(Running, Ports, SocketAd
     let ports = Ports::reserve()?;
     let port = ports.first;
     let template = std::fs::read_to_string(docs("prometheus/prometheus.yaml"))?;
+    let token = fixture.config.data_dir.join("token");
     let config = template
         .replace("127.0.0.1:7071", &fixture.server.http_address().to_string())
+        .replace("/etc/prometheus/bellwether.token", &token.display().to_string())
         .replace("interval: 5s", "interval: 100ms")
         .replace("alerts.yaml", &docs("prometheus/alerts.yaml").display().to_string());
     let file = folder.join("prometheus.yaml");

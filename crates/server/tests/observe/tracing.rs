@@ -24,7 +24,7 @@ use tonic::metadata::MetadataValue;
 use tonic::{Request, Response, Status};
 
 use crate::fixture::{Fixture, job, rejection, single};
-use crate::web::{get, wait_for};
+use crate::web::{metrics, wait_for};
 use crate::work::{self, Busy};
 
 const GIVEN: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
@@ -200,11 +200,13 @@ async fn a_trace_survives_the_scheduler_and_needs_no_collector() -> Result<()> {
 async fn the_header_of_a_rest_call_stands_for_jobs_without_a_trace_of_their_own() -> Result<()> {
     let fixture = Fixture::start().await?;
     let mut worker = fixture.worker("w", 1).await?;
+    let token = fixture.server.local_token().context("it has made one")?;
     let body = r#"{ "id": "a", "type": "t" }"#;
     let length = body.len();
     let head = format!("content-type: application/json\r\ncontent-length: {length}");
     let head = format!(
-        "POST /scheduler/jobs HTTP/1.1\r\nhost: localhost\r\ntraceparent: {GIVEN}\r\n{head}"
+        "POST /scheduler/jobs HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\
+         traceparent: {GIVEN}\r\n{head}"
     );
     let mut stream = TcpStream::connect(fixture.server.http_address()).await?;
     stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).await?;
@@ -220,9 +222,9 @@ async fn without_a_collector_everything_else_goes_on() -> Result<()> {
     let mut fixture = Fixture::with(|config| config.otlp = Some(otlp)).await?;
     let _worker = Busy::start(&fixture, "w").await?;
     work::run(&mut fixture, "resize", "a", 10).await?;
-    let address = fixture.server.http_address();
+    let server = &fixture.server;
     wait_for("a failure is counted", || async {
-        let metrics = get(address, "/metrics").await?;
+        let metrics = metrics(server).await?;
         let failed = "bellwether_sink_failures_total{sink=\"otlp\"} ";
         let count = metrics.lines().find_map(|line| line.strip_prefix(failed));
         Ok((count.context("a count")? != "0").then_some(()))

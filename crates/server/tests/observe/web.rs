@@ -5,12 +5,21 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use bellwether_server::Server;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::fixture::DEADLINE;
 
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The metrics of a scheduler, for whoever shows its token.
+pub(crate) async fn metrics(server: &Server) -> Result<String> {
+    let (address, token) = (server.http_address(), server.local_token().context("it has one")?);
+    let bearer = format!("authorization: Bearer {token}");
+    let request = format!("GET /metrics HTTP/1.0\r\nhost: {address}\r\n{bearer}\r\n\r\n");
+    send(address, &request).await
+}
 
 /// The body of a successful answer. HTTP/1.0, so that it comes in one piece.
 pub(crate) async fn get(address: SocketAddr, path: &str) -> Result<String> {

@@ -11,8 +11,11 @@ use bellwether_wire::v1::scheduler_client::SchedulerClient;
 use bellwether_wire::v1::worker_link_client::WorkerLinkClient;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::Streaming;
+use tonic::metadata::{Ascii, MetadataValue};
+use tonic::service::Interceptor;
+use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
+use tonic::{Status, Streaming};
 
 /// Longer than anything here should take, shorter than anybody's patience.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
@@ -21,7 +24,25 @@ pub(crate) struct Fixture {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) config: ServerConfig,
     pub(crate) server: Server,
-    pub(crate) client: SchedulerClient<Channel>,
+    pub(crate) client: SchedulerClient<Link>,
+}
+
+/// A connection that shows the token which the scheduler has made, unless a call has another.
+pub(crate) type Link = InterceptedService<Channel, Bearer>;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Bearer(Option<MetadataValue<Ascii>>);
+
+impl Interceptor for Bearer {
+    fn call(&mut self, mut request: tonic::Request<()>) -> Result<tonic::Request<()>, Status> {
+        let metadata = request.metadata_mut();
+        if let Some(bearer) = &self.0
+            && !metadata.contains_key("authorization")
+        {
+            metadata.insert("authorization", bearer.clone());
+        }
+        Ok(request)
+    }
 }
 
 impl Fixture {
@@ -115,9 +136,11 @@ impl Fixture {
     }
 }
 
-pub(crate) async fn channel(server: &Server) -> Result<Channel> {
+pub(crate) async fn channel(server: &Server) -> Result<Link> {
     let address = format!("http://{}", server.grpc_address());
-    Ok(tonic::transport::Endpoint::from_shared(address)?.connect().await?)
+    let channel = tonic::transport::Endpoint::from_shared(address)?.connect().await?;
+    let bearer = server.local_token().map(|token| format!("Bearer {token}").parse()).transpose()?;
+    Ok(InterceptedService::new(channel, Bearer(bearer)))
 }
 
 pub(crate) fn single(job: v1::JobSpec) -> v1::Submission {
@@ -156,7 +179,7 @@ pub(crate) struct FakeWorker {
 
 impl FakeWorker {
     pub(crate) async fn connect(
-        channel: Channel,
+        channel: Link,
         spec: v1::WorkerSpec,
         held: Vec<v1::Attempt>,
     ) -> Result<FakeWorker> {
@@ -165,7 +188,7 @@ impl FakeWorker {
 
     /// With a token.
     pub(crate) async fn connect_as(
-        channel: Channel,
+        channel: Link,
         token: &str,
         spec: v1::WorkerSpec,
     ) -> Result<FakeWorker> {
@@ -173,7 +196,7 @@ impl FakeWorker {
     }
 
     async fn open(
-        channel: Channel,
+        channel: Link,
         token: Option<&str>,
         spec: v1::WorkerSpec,
         held: Vec<v1::Attempt>,

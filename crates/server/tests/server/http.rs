@@ -10,7 +10,11 @@ use crate::fixture::{DEADLINE, Fixture, job};
 
 async fn get(fixture: &Fixture, path: &str) -> Result<String> {
     let mut stream = TcpStream::connect(fixture.server.http_address()).await?;
-    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    let token = fixture.server.local_token().unwrap_or_default();
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\
+         connection: close\r\n\r\n"
+    );
     stream.write_all(request.as_bytes()).await?;
     let mut answer = String::new();
     tokio::time::timeout(DEADLINE, stream.read_to_string(&mut answer)).await??;

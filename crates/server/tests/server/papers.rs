@@ -3,7 +3,7 @@
 use anyhow::Result;
 use bellwether_server::ServerConfig;
 use bellwether_server::config::TlsFiles;
-use bellwether_server::edges::security::tokens::{Role, issue};
+use bellwether_server::edges::security::tokens::{Holder, Role, issue};
 
 pub(crate) struct Papers {
     /// For `localhost`, as PEM.
@@ -24,7 +24,7 @@ pub(crate) fn papers() -> Result<Papers> {
     let mut tokens = Vec::new();
     let mut lines = String::new();
     for role in Role::ALL {
-        let (token, line) = issue(role.as_str(), &[role])?;
+        let (token, line) = issue(&Holder::new(role.as_str(), &[role]))?;
         tokens.push((role, token));
         lines += &format!("{line}\n");
     }

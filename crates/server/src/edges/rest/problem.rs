@@ -261,6 +261,8 @@ impl From<Denied> for Problem {
         let (status, code) = match denied {
             Denied::NoToken => (StatusCode::UNAUTHORIZED, "no_token"),
             Denied::UnknownToken => (StatusCode::UNAUTHORIZED, "unknown_token"),
+            Denied::Expired { .. } => (StatusCode::UNAUTHORIZED, "expired_token"),
+            Denied::Namespace { .. } => (StatusCode::FORBIDDEN, "namespace"),
             Denied::Role { .. } => (StatusCode::FORBIDDEN, "role"),
             Denied::Nobody => (StatusCode::FORBIDDEN, "nobody"),
         };

@@ -7,21 +7,29 @@ use std::task::{Context, Poll};
 
 use futures_util::future::Either;
 use http::{HeaderMap, Request, Response, header};
+use tokio::sync::watch;
 use tonic::Status;
 use tonic::body::Body;
 use tower::{Layer, Service};
 
 use super::access::{Access, access};
-use super::tokens::Tokens;
+use super::tokens::{NAMESPACE_DEFAULT, Tokens};
 use crate::edges::contain::{Contained, ContainedBody};
 use crate::edges::listener::Caller;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Denied {
-    #[error("this needs a token; send it as `authorization: Bearer <token>`")]
+    #[error(
+        "this needs a token; send it as `authorization: Bearer <token>`. For a scheduler of yours \
+         on this machine, `bellwether token header` prints that line"
+    )]
     NoToken,
     #[error("the token is not known")]
     UnknownToken,
+    #[error("the token of {name} has expired; ask for a new one")]
+    Expired { name: String },
+    #[error("the token of {name} is for the namespace {namespace}, which is not this one")]
+    Namespace { name: String, namespace: String },
     #[error("the token of {name} does not carry a role that may do this")]
     Role { name: String },
     #[error("nobody may do this")]
@@ -29,14 +37,14 @@ pub(crate) enum Denied {
 }
 
 /// The doorkeeper. Without tokens, which is possible on loopback alone, everybody may do everything.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Door {
-    tokens: Option<Arc<Tokens>>,
+    tokens: Option<watch::Receiver<Arc<Tokens>>>,
 }
 
 impl Door {
-    pub(crate) fn new(tokens: Option<Tokens>) -> Door {
-        Door { tokens: tokens.map(Arc::new) }
+    pub(crate) fn new(tokens: Option<watch::Receiver<Arc<Tokens>>>) -> Door {
+        Door { tokens }
     }
 
     pub(crate) fn check(&self, path: &str, headers: &HeaderMap) -> Result<(), Denied> {
@@ -53,20 +61,32 @@ impl Door {
         }
         let token = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let token = token.and_then(|value| value.strip_prefix("Bearer ")).ok_or(Denied::NoToken)?;
-        let holder = tokens.holder(token).ok_or(Denied::UnknownToken)?;
+        let holder = tokens.borrow().holder(token).cloned().ok_or(Denied::UnknownToken)?;
+        let name = || holder.name.clone();
+        if holder.has_expired() {
+            return Err(Denied::Expired { name: name() });
+        }
+        if holder.namespace != NAMESPACE_DEFAULT {
+            let namespace = holder.namespace.clone();
+            return Err(Denied::Namespace { name: name(), namespace });
+        }
         let may = match access {
             Access::Everybody | Access::Holders => true,
             Access::Roles(roles) => roles.iter().any(|role| holder.roles.contains(role)),
         };
-        if may { Ok(()) } else { Err(Denied::Role { name: holder.name.clone() }) }
+        if may { Ok(()) } else { Err(Denied::Role { name: name() }) }
     }
 }
 
 impl From<Denied> for Status {
     fn from(denied: Denied) -> Status {
         match denied {
-            Denied::NoToken | Denied::UnknownToken => Status::unauthenticated(denied.to_string()),
-            Denied::Role { .. } | Denied::Nobody => Status::permission_denied(denied.to_string()),
+            Denied::NoToken | Denied::UnknownToken | Denied::Expired { .. } => {
+                Status::unauthenticated(denied.to_string())
+            }
+            Denied::Namespace { .. } | Denied::Role { .. } | Denied::Nobody => {
+                Status::permission_denied(denied.to_string())
+            }
         }
     }
 }

@@ -9,7 +9,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, pem};
 use tokio_rustls::rustls::{self, ServerConfig};
 
 use crate::config::TlsFiles;
-use crate::private::{PrivateError, check_secret};
+use bellwether_wire::private::{PrivateError, check_secret};
 
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {

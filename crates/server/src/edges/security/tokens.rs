@@ -2,11 +2,18 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
 
+use bellwether_core::model::excerpt;
 use bellwether_core::words;
 use bellwether_wire::json::hex;
+use bellwether_wire::private::{PrivateError, check_unchanged};
+use jiff::Timestamp;
 
-use crate::private::{PrivateError, check_unchanged};
+/// Until there are others.
+pub const NAMESPACE_DEFAULT: &str = "default";
+const NAME_BYTES_MAX: usize = 128;
 
 /// The rights that a token can carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,12 +41,34 @@ words!(
 pub struct Holder {
     pub name: String,
     pub roles: Vec<Role>,
+    pub namespace: String,
+    /// None: it does not expire.
+    pub expires: Option<Timestamp>,
+}
+
+impl Holder {
+    /// In the default namespace, for ever.
+    pub fn new(name: &str, roles: &[Role]) -> Holder {
+        Holder {
+            name: name.to_owned(),
+            roles: roles.to_vec(),
+            namespace: NAMESPACE_DEFAULT.to_owned(),
+            expires: None,
+        }
+    }
+
+    pub fn has_expired(&self) -> bool {
+        let now = || Timestamp::try_from(SystemTime::now()).unwrap_or(Timestamp::MAX);
+        self.expires.is_some_and(|expires| expires <= now())
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum TokensError {
     #[error("failed to read the tokens {}: {source}", path.display())]
     Read { path: PathBuf, source: std::io::Error },
+    #[error("failed to make the token {}: {source}", path.display())]
+    Write { path: PathBuf, source: std::io::Error },
     #[error(transparent)]
     Private(#[from] PrivateError),
     #[error("{}, line {line}: {problem}", path.display())]
@@ -47,13 +76,14 @@ pub enum TokensError {
 }
 
 /// The tokens that are let in, by hash.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tokens {
-    holders: HashMap<[u8; 32], Holder>,
+    holders: HashMap<[u8; 32], Arc<Holder>>,
 }
 
 impl Tokens {
-    /// A line a token: its name, its roles with commas between them, and its hash in hexadecimal.
+    /// A line a token: its name, its roles with commas between them, and its hash in hexadecimal;
+    /// then, if it says so, `namespace=..` and `expires=..`.
     pub fn load(path: &Path) -> Result<Tokens, TokensError> {
         check_unchanged(path)?;
         let text = std::fs::read_to_string(path)
@@ -69,27 +99,54 @@ impl Tokens {
                 line: index + 1,
                 problem,
             })?;
-            holders.insert(hash, holder);
+            holders.insert(hash, Arc::new(holder));
         }
         Ok(Tokens { holders })
     }
 
-    pub fn holder(&self, token: &str) -> Option<&Holder> {
+    /// Lets in one more.
+    pub(crate) fn insert(&mut self, token: &str, holder: Holder) {
+        self.holders.insert(hash(token), Arc::new(holder));
+    }
+
+    pub fn holder(&self, token: &str) -> Option<&Arc<Holder>> {
         self.holders.get(&hash(token))
     }
 }
 
 fn parse(line: &str) -> Result<([u8; 32], Holder), String> {
-    let fields: Vec<&str> = line.split_whitespace().collect();
-    let [name, roles, hash] = fields[..] else {
+    let mut fields = line.split_whitespace();
+    let (Some(name), Some(roles), Some(hash)) = (fields.next(), fields.next(), fields.next())
+    else {
         return Err("it must be a name, roles and a hash".to_owned());
     };
+    if name.len() > NAME_BYTES_MAX {
+        return Err(format!("its name is longer than {NAME_BYTES_MAX} bytes"));
+    }
     let roles = roles
         .split(',')
-        .map(|role| Role::parse(role).ok_or_else(|| format!("{role} is no role")))
-        .collect::<Result<_, _>>()?;
+        .map(|role| Role::parse(role).ok_or_else(|| format!("{} is no role", excerpt(role))))
+        .collect::<Result<Vec<_>, _>>()?;
     let hash = blake3::Hash::from_hex(hash).map_err(|_| "the hash must be 64 digits".to_owned())?;
-    Ok((*hash.as_bytes(), Holder { name: name.to_owned(), roles }))
+    let mut holder = Holder::new(name, &roles);
+    for field in fields {
+        match field.split_once('=') {
+            Some(("namespace", namespace)) if !namespace.is_empty() => {
+                holder.namespace = namespace.to_owned();
+            }
+            Some(("expires", time)) => {
+                let wanted = "expires must be a time, as 2030-01-31T12:00:00Z";
+                holder.expires = Some(time.parse().map_err(|_| wanted.to_owned())?);
+            }
+            _ => {
+                return Err(format!(
+                    "{} is not known; it may be namespace= or expires=",
+                    excerpt(field)
+                ));
+            }
+        }
+    }
+    Ok((*hash.as_bytes(), holder))
 }
 
 /// One unsalted hash is enough because a token has 256 random bits: nobody can guess through that.
@@ -97,14 +154,25 @@ fn hash(token: &str) -> [u8; 32] {
     *blake3::hash(token.as_bytes()).as_bytes()
 }
 
-/// A new token, and the line that lets it in.
-pub fn issue(name: &str, roles: &[Role]) -> std::io::Result<(String, String)> {
+/// 256 random bits.
+pub(crate) fn random() -> std::io::Result<String> {
     let mut secret = [0; 32];
     getrandom::fill(&mut secret)?;
-    let token = format!("bellwether-{}", hex(&secret));
-    let roles: Vec<_> = roles.iter().map(|role| role.as_str()).collect();
+    Ok(format!("bellwether-{}", hex(&secret)))
+}
+
+/// A new token for this holder, and the line that lets it in.
+pub fn issue(holder: &Holder) -> std::io::Result<(String, String)> {
+    let token = random()?;
+    let roles: Vec<_> = holder.roles.iter().map(|role| role.as_str()).collect();
     let hash = blake3::hash(token.as_bytes()).to_hex();
-    let line = format!("{name} {} {hash}", roles.join(","));
+    let mut line = format!("{} {} {hash}", holder.name, roles.join(","));
+    if holder.namespace != NAMESPACE_DEFAULT {
+        line += &format!(" namespace={}", holder.namespace);
+    }
+    if let Some(expires) = holder.expires {
+        line += &format!(" expires={expires}");
+    }
     Ok((token, line))
 }
 
@@ -115,13 +183,26 @@ mod tests {
     #[test]
     fn an_issued_token_is_let_in_with_its_roles() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let (token, line) = issue("ci", &[Role::Submitter, Role::Viewer]).unwrap();
+        let (token, line) = issue(&Holder::new("ci", &[Role::Submitter, Role::Viewer])).unwrap();
         std::fs::write(file.path(), format!("# who may\n{line}\n")).unwrap();
         let tokens = Tokens::load(file.path()).unwrap();
         let holder = tokens.holder(&token).unwrap();
         assert_eq!((holder.name.as_str(), holder.roles.len()), ("ci", 2));
         assert_eq!(tokens.holder("guess"), None);
         assert!(!line.contains(&token));
+    }
+
+    #[test]
+    fn a_line_says_where_and_until_when_a_token_counts() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut holder = Holder::new("ci", &[Role::Viewer]);
+        holder.namespace = "other".to_owned();
+        holder.expires = Some("2020-01-01T00:00:00Z".parse().unwrap());
+        let (token, line) = issue(&holder).unwrap();
+        std::fs::write(file.path(), line).unwrap();
+        let tokens = Tokens::load(file.path()).unwrap();
+        assert_eq!(**tokens.holder(&token).unwrap(), holder);
+        assert!(holder.has_expired() && !Holder::new("ci", &[]).has_expired());
     }
 
     #[test]

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use bellwether_core::model::Seq;
+use bellwether_wire::private::make_folder;
 use bellwether_wire::v1;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, Transaction, params};
 use rustc_hash::FxHashMap;
 
 use crate::config::LogLimits;
-use crate::private::make_folder;
 
 const VERSION: i64 = 1;
 const INCREMENTAL: i64 = 2;

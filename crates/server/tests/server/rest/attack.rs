@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use axum::body::Body;
 use axum::http::Method;
 use bellwether_core::model::Micros;
-use bellwether_server::edges::security::tokens::{Role, issue};
+use bellwether_server::edges::security::tokens::{Holder, Role, issue};
 use serde_json::json;
 
 use super::client::{request, send};
@@ -58,13 +58,14 @@ async fn an_untrue_document_is_found_out() -> Result<()> {
     document["components"]["schemas"]["Predictions"]["required"] = json!(["colour"]);
     let file = fixture.folder.path().join("untrue.json");
     std::fs::write(&file, document.to_string())?;
+    let token = fixture.server.local_token().context("it has made one")?;
     let mut command = schemathesis(&fixture, &file.display().to_string())?;
     command
         .args(["--url", &format!("http://{}", fixture.server.http_address())])
         .args(["--max-examples", "5", "--seed", &SEED.to_string(), "--phases", "fuzzing"])
-        .args(["--header", "Authorization: Bearer x"])
+        .args(["--header", &format!("Authorization: Bearer {token}")])
         .env("CALLER_ROLES", "viewer")
-        .env("CALLER_TOKEN", "x");
+        .env("CALLER_TOKEN", &token);
     let output = tokio::task::spawn_blocking(move || command.output()).await??;
     let told = String::from_utf8_lossy(&output.stdout);
     assert!(!output.status.success(), "{told}");
@@ -76,12 +77,12 @@ async fn an_untrue_document_is_found_out() -> Result<()> {
 
 async fn attack(caller: &Caller) -> Result<()> {
     let name = caller.name;
-    let (token, line) = issue(name, caller.roles)?;
-    let (looker, looker_line) = issue("looker", &[Role::Viewer])?;
+    let (token, line) = issue(&Holder::new(name, caller.roles))?;
+    let (looker, looker_line) = issue(&Holder::new("looker", &[Role::Viewer]))?;
     let tokens = tempfile::NamedTempFile::new()?;
     // A token without a role is no token at all.
     let line = if caller.roles.is_empty() { String::new() } else { line };
-    let (worker_token, worker_line) = issue("worker", &[Role::Worker])?;
+    let (worker_token, worker_line) = issue(&Holder::new("worker", &[Role::Worker]))?;
     std::fs::write(tokens.path(), format!("{looker_line}\n{worker_line}\n{line}\n"))?;
     let fixture = Fixture::with(|config| {
         config.tokens = Some(tokens.path().to_owned());

@@ -42,7 +42,14 @@ impl Answer {
     }
 }
 
-pub(crate) async fn send(server: &Server, request: Request<Body>) -> Result<Answer> {
+/// Shows the token that the scheduler has made, unless the request has another.
+pub(crate) async fn send(server: &Server, mut request: Request<Body>) -> Result<Answer> {
+    if let Some(token) = server.local_token()
+        && !request.headers().contains_key(header::AUTHORIZATION)
+    {
+        let bearer = format!("Bearer {token}").parse()?;
+        request.headers_mut().insert(header::AUTHORIZATION, bearer);
+    }
     let answer = async {
         let stream = TcpStream::connect(server.http_address()).await?;
         let (mut sender, connection) =

@@ -19,8 +19,13 @@ async fn every_documented_command_works() -> Result<()> {
     let docs = std::fs::read_to_string(docs)?;
     let address = fixture.server.http_address().to_string();
     let mut commands = 0;
+    let token = fixture.server.local_token().context("it has made one")?;
+    // What `bellwether token header` prints.
+    let header = fixture.folder.path().join("header");
+    std::fs::write(&header, format!("authorization: Bearer {token}\n"))?;
     for line in docs.lines().filter(|line| line.starts_with("curl ")) {
         let line = line.replace(DOCUMENTED, &address);
+        let line = line.replace("@header", &format!("@{}", header.display()));
         tokio::task::spawn_blocking(move || run(&line)).await??;
         commands += 1;
     }

@@ -105,11 +105,17 @@ async fn a_place_that_is_not_there_is_refused() -> Result<()> {
     Ok(())
 }
 
+/// A request by hand, with the token that the scheduler has made.
+fn asking(fixture: &Fixture, path: &str) -> Result<String> {
+    let token = fixture.server.local_token().context("it has made one")?;
+    Ok(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\r\n"))
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_reads_nothing_slows_nobody() -> Result<()> {
     let mut fixture = Fixture::start().await?;
     let mut stuck = TcpStream::connect(fixture.server.http_address()).await?;
-    stuck.write_all(b"GET /scheduler/events?from=1 HTTP/1.1\r\nhost: localhost\r\n\r\n").await?;
+    stuck.write_all(asking(&fixture, "/scheduler/events?from=1")?.as_bytes()).await?;
     // More than the buffers between the two can hold.
     let payload = format!("\"{}\"", "x".repeat(60_000));
     for round in 0..10 {
@@ -165,7 +171,7 @@ async fn a_follower_that_does_not_read_is_cut_off_and_told_and_counted() -> Resu
     let socket = TcpSocket::new_v4()?;
     socket.set_recv_buffer_size(4_096)?;
     let mut slow = socket.connect(fixture.server.http_address()).await?;
-    slow.write_all(b"GET /scheduler/events HTTP/1.1\r\nhost: localhost\r\n\r\n").await?;
+    slow.write_all(asking(&fixture, "/scheduler/events")?.as_bytes()).await?;
     slow.read_exact(&mut [0; 12]).await?;
     let counted = async {
         for number in 0.. {

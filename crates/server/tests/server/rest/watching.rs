@@ -33,7 +33,9 @@ impl Watching {
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
         tokio::spawn(connection);
+        let token = fixture.server.local_token().context("it has made one")?;
         let mut wanted = request(Method::GET, path);
+        wanted = wanted.header("authorization", format!("Bearer {token}"));
         if let Some(id) = last_id {
             wanted = wanted.header("last-event-id", id);
         }
