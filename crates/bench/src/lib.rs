@@ -23,5 +23,6 @@ pub mod sinks;
 pub mod soak;
 mod stage;
 mod submit;
+pub mod trust;
 
 pub use figures::Sheet;

@@ -1,6 +1,6 @@
 //! `bellwether bench`: how fast it is here.
 
-use bellwether_bench::{Sheet, core, end_to_end, output as printing, queue, sinks};
+use bellwether_bench::{Sheet, core, end_to_end, output as printing, queue, sinks, trust};
 use bellwether_server::descriptors;
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -31,6 +31,7 @@ pub(crate) struct Arguments {
 enum Command {
     Core(core::Options),
     Sinks(sinks::Options),
+    Trust(trust::Options),
     Output(printing::Options),
 }
 
@@ -48,6 +49,10 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
         }
         Some(Command::Sinks(options)) => {
             let report = block_on(sinks::measure(&options))?;
+            print(json, &report, || report.sheet())
+        }
+        Some(Command::Trust(options)) => {
+            let report = block_on(trust::measure(&options))?;
             print(json, &report, || report.sheet())
         }
         Some(Command::Output(options)) => {

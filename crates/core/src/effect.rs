@@ -118,6 +118,7 @@ pub(crate) fn effects_of(state: &State, seq: Seq, event: &Event) -> Effects {
         | Event::DriftDetected { .. }
         | Event::Warmed { .. }
         | Event::TermsExtended { .. }
+        | Event::ActorNamed { .. }
         | Event::ClockStepped { .. } => Effects::new(),
     }
 }

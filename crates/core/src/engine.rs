@@ -6,7 +6,7 @@ use crate::command::{Answer, Command};
 use crate::effect::{Effect, effects_of};
 use crate::event::{Entry, Event};
 use crate::life::Moved;
-use crate::model::{Config, Seq, Timestamp};
+use crate::model::{Actor, ActorNo, Config, Seq, Timestamp};
 use crate::place::predictor::{Predictor, predictor};
 use crate::place::queue::Next;
 use crate::rejection::Rejection;
@@ -35,6 +35,8 @@ pub struct Engine {
     pending: VecDeque<(Seq, Effect)>,
     released: Vec<Effect>,
     durable: Seq,
+    /// Who wishes for what is being decided; none: nobody from outside.
+    acting: Option<Actor>,
     /// No command has been handled since the state was built.
     fresh: bool,
 }
@@ -71,6 +73,7 @@ impl Engine {
             pending: VecDeque::new(),
             released: Vec::new(),
             durable,
+            acting: None,
             fresh: true,
         }
     }
@@ -118,11 +121,19 @@ impl Engine {
     /// Decides on a wish. Its events are applied at once and wait in the batch; its effects wait
     /// until they are durable. Time never goes back: an earlier `now` counts as the last one.
     pub fn handle(&mut self, now: Timestamp, command: Command) -> Handled {
+        self.handle_by(now, None, command)
+    }
+
+    /// The same for a wish of somebody from outside, whom its events name.
+    pub fn handle_by(&mut self, now: Timestamp, by: Option<&Actor>, command: Command) -> Handled {
         self.state.now = self.state.now.max(now);
         if std::mem::take(&mut self.fresh) {
             self.restart_terms(self.state.now.since(self.state.event_time));
         }
+        self.acting = by.cloned();
         let result = self.decide(command);
+        // Where jobs go is nobody's wish.
+        self.acting = None;
         self.place_jobs();
         Handled { seq: self.state.seq, result }
     }
@@ -236,6 +247,7 @@ impl Engine {
 
     /// Makes a fact: it is applied, put into the batch, and its effects are held.
     pub(crate) fn emit(&mut self, event: Event) -> Seq {
+        let actor = self.acting_number();
         let seq = self.state.seq.next();
         for effect in effects_of(&self.state, seq, &event) {
             self.pending.push_back((seq, effect));
@@ -249,12 +261,25 @@ impl Engine {
             }
             _ => at,
         };
-        let mut entry = Entry { seq, at, parent, event, moved: Box::default() };
+        let mut entry = Entry { seq, at, parent, actor, event, moved: Box::default() };
         entry.moved = self.state.apply(&entry);
         self.adopt_configuration(&entry.event);
         self.batch.push(entry);
         self.emit_drifts();
         seq
+    }
+
+    /// The number of whoever acts. Named with the first event that they cause, so that a refused wish
+    /// leaves nothing behind.
+    fn acting_number(&mut self) -> ActorNo {
+        let Some(actor) = self.acting.take() else { return ActorNo::default() };
+        let number = self.state.index.actors.get(&actor).copied().unwrap_or_else(|| {
+            let number = self.state.actors.last.next();
+            self.emit(Event::ActorNamed { number, actor: actor.clone() });
+            number
+        });
+        self.acting = Some(actor);
+        number
     }
 
     /// Repeats an effect whose event may be long durable.

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::life::Moved;
 use crate::model::config::Weights;
 use crate::model::{
-    AcceptedJob, Config, FailureCause, Handoff, Heartbeat, JobNo, KeyStanding, KeyTerms, Micros,
-    Name, Priority, RevokeReason, RunId, RunNo, Sample, Seq, Strategy, Ticket, Timestamp, Token,
-    WallAhead, WorkerId, WorkerKey, WorkerNo, WorkerSpec,
+    AcceptedJob, Actor, ActorNo, Config, FailureCause, Handoff, Heartbeat, JobNo, KeyStanding,
+    KeyTerms, Micros, Name, Priority, RevokeReason, RunId, RunNo, Sample, Seq, Strategy, Ticket,
+    Timestamp, Token, WallAhead, WorkerId, WorkerKey, WorkerNo, WorkerSpec,
 };
 use crate::words;
 
@@ -21,6 +21,8 @@ pub struct Entry {
     pub at: Timestamp,
     /// The event before it in the life of the same job or worker.
     pub parent: Option<Seq>,
+    /// Who wished for it; a worker's own reports are those of the worker that they name.
+    pub actor: ActorNo,
     pub event: Event,
     /// Jobs that it brings into another state without naming them; journals of before it was kept
     /// have none.
@@ -214,6 +216,11 @@ pub enum Event {
     TermsExtended {
         by: Micros,
     },
+    /// Somebody acts for the first time: later entries name them by number.
+    ActorNamed {
+        number: ActorNo,
+        actor: Actor,
+    },
     /// The wall clock, which had been this far ahead of the scheduler's time, is that far ahead now.
     ClockStepped {
         from: WallAhead,
@@ -381,6 +388,7 @@ impl Event {
             | Event::DriftDetected { .. }
             | Event::Warmed { .. }
             | Event::TermsExtended { .. }
+            | Event::ActorNamed { .. }
             | Event::ClockStepped { .. } => None,
         }
     }
@@ -443,6 +451,7 @@ impl Event {
             Event::DriftDetected { .. } => "drift_detected",
             Event::Warmed { .. } => "predictions_warmed",
             Event::TermsExtended { .. } => "terms_extended",
+            Event::ActorNamed { .. } => "actor_named",
             Event::ClockStepped { .. } => "clock_stepped",
         }
     }

@@ -167,6 +167,7 @@ impl Entry {
             | Event::DriftDetected { .. }
             | Event::Warmed { .. }
             | Event::TermsExtended { .. }
+            | Event::ActorNamed { .. }
             | Event::ClockStepped { .. } => return None,
         };
         Some((self.event.job()?, from, to))

@@ -16,9 +16,9 @@ use crate::index::groups::GroupNo;
 use crate::life::Counts;
 use crate::model::table::Table;
 use crate::model::{
-    Attempt, Config, FailureCause, Handoff, Heartbeat, HeldAttempt, Invitation, JobNo, JobSpec,
-    JobStatus, KeyBinding, MaybeWorker, Micros, Name, Phase, Priority, Resources, RunId, RunNo,
-    Seq, Ticket, Timestamp, Token, WallAhead, WorkerId, WorkerKey, WorkerNo, WorkerSpec,
+    Actors, Attempt, Config, FailureCause, Handoff, Heartbeat, HeldAttempt, Invitation, JobNo,
+    JobSpec, JobStatus, KeyBinding, MaybeWorker, Micros, Name, Phase, Priority, Resources, RunId,
+    RunNo, Seq, Ticket, Timestamp, Token, WallAhead, WorkerId, WorkerKey, WorkerNo, WorkerSpec,
     WorkerStatus,
 };
 use crate::place::breaker::Breaker;
@@ -43,6 +43,7 @@ pub struct State {
     pub jobs: Table<JobNo, Job>,
     pub runs: Table<RunNo, Run>,
     pub workers: Table<WorkerNo, Worker>,
+    pub actors: Actors,
     pub paused: BTreeSet<Name>,
     pub statistics: Statistics,
     pub breaker: Breaker,

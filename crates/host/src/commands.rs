@@ -1,6 +1,6 @@
 //! What clients send, and time itself.
 
-use bellwether_core::model::{Config, JobId, Micros};
+use bellwether_core::model::{Actor, Config, JobId, Micros};
 use bellwether_core::{Command, Handled};
 
 use crate::defect::Defect;
@@ -13,9 +13,11 @@ use crate::reply::{Pending, Reply, Settled, WaitStarted};
 const SWEEP_INTERVAL: Micros = Micros(60_000_000);
 
 impl<E: Edge> Host<E> {
+    /// `by` wishes for all of them.
     pub fn handle_commands(
         &mut self,
         commands: Vec<Command>,
+        by: Option<&Actor>,
         asker: E::Asker<Vec<Settled>>,
         observer: &mut impl Observer,
     ) {
@@ -24,7 +26,7 @@ impl<E: Edge> Host<E> {
             return;
         }
         let settled = commands.into_iter().map(|command| {
-            let Handled { seq, result } = self.command(command, observer);
+            let Handled { seq, result } = self.command_by(by, command, observer);
             Settled { seq, result }
         });
         let settled = settled.collect();
@@ -100,8 +102,17 @@ impl<E: Edge> Host<E> {
     }
 
     pub(crate) fn command(&mut self, command: Command, observer: &mut impl Observer) -> Handled {
-        observer.asked(self.now, &command, &self.engine);
-        let handled = self.engine.handle(self.now, command);
+        self.command_by(None, command, observer)
+    }
+
+    pub(crate) fn command_by(
+        &mut self,
+        by: Option<&Actor>,
+        command: Command,
+        observer: &mut impl Observer,
+    ) -> Handled {
+        observer.asked(self.now, by, &command, &self.engine);
+        let handled = self.engine.handle_by(self.now, by, command);
         observer.handled(&handled, &self.engine);
         handled
     }

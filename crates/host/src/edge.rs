@@ -1,6 +1,6 @@
 //! What a driver lends the host: types that pass through it unseen, and somebody who looks on.
 
-use bellwether_core::model::{Micros, Timestamp, WallAhead};
+use bellwether_core::model::{Actor, Micros, Timestamp, WallAhead};
 use bellwether_core::{Command, Effect, Engine, Handled};
 
 /// The types of a driver that the host keeps for it and gives back.
@@ -22,7 +22,7 @@ pub trait Edge {
 /// Looks on while the host works.
 pub trait Observer {
     /// The engine is about to handle this.
-    fn asked(&mut self, _now: Timestamp, _command: &Command, _engine: &Engine) {}
+    fn asked(&mut self, _now: Timestamp, _by: Option<&Actor>, _command: &Command, _: &Engine) {}
 
     /// The engine has handled what it was asked last; nothing of it is durable yet.
     fn handled(&mut self, _handled: &Handled, _engine: &Engine) {}

@@ -1,6 +1,6 @@
 //! What workers send.
 
-use bellwether_core::model::{Admission, HeldAttempt, JobNo, Token, WorkerId, WorkerSpec};
+use bellwether_core::model::{Actor, Admission, HeldAttempt, JobNo, Token, WorkerId, WorkerSpec};
 use bellwether_core::{Answer, Command, JobState, Rejection, Report};
 
 use crate::edge::{Edge, Observer};
@@ -39,6 +39,8 @@ pub struct Registration<L> {
     pub connection: u64,
     pub admission: Admission,
     pub link: L,
+    /// Who lets it join.
+    pub by: Option<Actor>,
 }
 
 /// Counted from 1 on a stream; 0 is no report.
@@ -132,13 +134,14 @@ impl<E: Edge> Host<E> {
         registration: Registration<E::Link>,
         observer: &mut impl Observer,
     ) -> bool {
-        let Registration { spec, held, connection, admission, link } = registration;
+        let Registration { spec, held, connection, admission, link, by } = registration;
         self.outbox.open(session, link);
         if self.is_outdated(&spec, connection) {
             self.reply(Pending::End(session, End::Replaced));
             return false;
         }
-        match self.command(Command::Register { spec, held, admission }, observer).result {
+        let command = Command::Register { spec, held, admission };
+        match self.command_by(by.as_ref(), command, observer).result {
             Ok(Answer::Registered { worker, unknown }) => {
                 let heartbeat_interval = self.state().config().heartbeat_interval;
                 let registered = Registered { worker, unknown, heartbeat_interval };

@@ -53,7 +53,7 @@ impl World {
     fn submit(&mut self, id: &'static str) {
         let job = JobSpec::new(Name::fixed(id), Name::fixed("render"));
         let commands = vec![Command::Submit(Submission::one(job))];
-        self.host.handle_commands(commands, id, &mut Unobserved);
+        self.host.handle_commands(commands, None, id, &mut Unobserved);
     }
 
     /// Time passes, and a round begins.
@@ -142,7 +142,7 @@ fn a_full_disk_refuses_until_there_is_space_and_keeps_the_settings() {
     let mut world = World::new(settings.clone());
     let live = Config { max_retry: 11, ..settings };
     let configure = Command::Configure { config: Box::new(live.clone()), expected_version: None };
-    world.host.handle_commands(vec![configure], "set", &mut Unobserved);
+    world.host.handle_commands(vec![configure], None, "set", &mut Unobserved);
     world.append_all();
     world.store.limit(Some(0));
     world.submit("a");
@@ -207,7 +207,7 @@ fn a_follower_applies_and_reigns_with_the_settings_of_the_journal() {
         let record = record.unwrap();
         follower.handle_entries(&record.entries, record.head());
     }
-    follower.handle_commands(vec![Command::Tick], "tick", &mut Unobserved);
+    follower.handle_commands(vec![Command::Tick], None, "tick", &mut Unobserved);
     let Some(Reply::Settled("tick", Err(why))) = follower.poll_reply() else { panic!("no answer") };
     assert_eq!(why, Unavailable::Following);
     follower.reign(reading(world.now), Epoch(2), None, &mut Unobserved);
@@ -229,6 +229,7 @@ fn with_running_job(world: &mut World) {
             connection: 0,
             admission: Default::default(),
             link: (),
+            by: None,
         }),
         before: Vec::new(),
         reports: Vec::new(),
@@ -239,7 +240,7 @@ fn with_running_job(world: &mut World) {
     world.host.handle_session(SessionKey(1), input, &mut Unobserved);
     let attempt = world.attempt();
     let report = Command::Report { worker, attempt, report: Report::Acknowledge };
-    world.host.handle_commands(vec![report], "acknowledge", &mut Unobserved);
+    world.host.handle_commands(vec![report], None, "acknowledge", &mut Unobserved);
     world.append_all();
     assert_eq!(world.answers(), ["a done", "acknowledge done"]);
 }
@@ -269,7 +270,7 @@ fn a_driver_that_is_always_late_still_lets_time_pass() {
     let mut job = JobSpec::new(Name::fixed("a"), Name::fixed("render"));
     job.extras_mut().delay = Micros::from_secs(3);
     let commands = vec![Command::Submit(Submission::one(job))];
-    world.host.handle_commands(commands, "a", &mut Unobserved);
+    world.host.handle_commands(commands, None, "a", &mut Unobserved);
     for _ in 0..7 {
         world.pass(Micros::from_millis(700));
         world.host.handle_tick(|()| false, &mut Unobserved);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bellwether_core::event::{DeadReason, RunHeader};
 use bellwether_core::model::limits::SAMPLES_MAX;
 use bellwether_core::model::{
-    Epoch, FailureCause, JobNo, JobStatus, Micros, Priority, RevokeReason, RunNo, Sample, Seq,
-    Timestamp, Token, WallAhead, WorkerNo,
+    Actor, ActorNo, Epoch, FailureCause, JobNo, JobStatus, Micros, Priority, RevokeReason, RunNo,
+    Sample, Seq, Timestamp, Token, WallAhead, WorkerNo,
 };
 use bellwether_core::{Entry, Event, Moved};
 
@@ -65,6 +65,7 @@ pub fn entry_to_wire(entry: &Entry, start: Timestamp) -> v1::Entry {
     v1::Entry {
         after: entry.at.since(start).0,
         parent_back: entry.parent.map_or(0, |parent| entry.seq.0 - parent.0),
+        actor: entry.actor.0,
         event: Some(event_to_wire(&entry.event)),
         moved: entry.moved.iter().map(moved_to_wire).collect(),
     }
@@ -80,7 +81,8 @@ pub fn entry_from_wire(wire: v1::Entry, seq: Seq, start: Timestamp) -> Result<En
     let event = wire.event.ok_or_else(|| Malformed::missing("event"))?;
     let at = start + Micros(wire.after);
     let moved = wire.moved.into_iter().map(moved_from_wire).collect::<Result<_, _>>()?;
-    Ok(Entry { seq, at, parent, event: event_from_wire(event)?, moved })
+    let actor = ActorNo(wire.actor);
+    Ok(Entry { seq, at, parent, actor, event: event_from_wire(event)?, moved })
 }
 
 fn moved_to_wire(moved: &Moved) -> v1::Moved {
@@ -224,6 +226,11 @@ pub fn event_to_wire(event: &Event) -> Wire {
             samples: samples.iter().map(sample_to_wire).collect(),
         }),
         Event::TermsExtended { by } => Wire::TermsExtended(v1::TermsExtended { by: by.0 }),
+        Event::ActorNamed { number, actor } => Wire::ActorNamed(v1::ActorNamed {
+            number: number.0,
+            name: actor.name.to_string(),
+            peer: text(actor.peer.as_ref()),
+        }),
         Event::ClockStepped { from, to } => {
             Wire::ClockStepped(v1::ClockStepped { from: from.0, to: to.0 })
         }
@@ -400,6 +407,10 @@ pub fn event_from_wire(wire: Wire) -> Result<Event, Malformed> {
             }
         }
         Wire::TermsExtended(m) => Event::TermsExtended { by: Micros(m.by) },
+        Wire::ActorNamed(m) => Event::ActorNamed {
+            number: ActorNo(m.number),
+            actor: Actor { name: name("name", &m.name)?, peer: optional_name("peer", &m.peer)? },
+        },
         Wire::ClockStepped(m) => {
             Event::ClockStepped { from: WallAhead(m.from), to: WallAhead(m.to) }
         }

@@ -1,7 +1,7 @@
 //! `bellwether events`.
 
 use bellwether_core::model::{Seq, Timestamp};
-use bellwether_sdk::v1;
+use bellwether_sdk::{Client, v1};
 use bellwether_wire::event::entry_from_wire;
 use bellwether_wire::json::unit::Moment;
 use bellwether_wire::json::{event_to_json, hex};
@@ -34,6 +34,9 @@ pub(crate) struct Arguments {
     /// Only events of this run
     #[arg(long, value_name = "ID")]
     run: Option<String>,
+    /// Only what this one wished for, by the name of the token
+    #[arg(long, value_name = "NAME")]
+    actor: Option<String>,
     /// Print JSON, one event a line
     #[arg(long)]
     json: bool,
@@ -45,41 +48,57 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
 
 async fn watch(arguments: Arguments) -> anyhow::Result<Verdict> {
     let client = arguments.connect.client().await?;
-    let last = if arguments.follow { u64::MAX } else { client.status().await?.position };
-    let from = match arguments.from {
-        Some(from) => from.max(1),
-        None if arguments.follow => 0,
-        None => 1,
-    };
-    if from > last {
-        return Ok(Verdict::Fine);
-    }
-    let mut events = client.events(v1::WatchEventsRequest {
-        from,
+    let request = v1::WatchEventsRequest {
+        from: match arguments.from {
+            Some(from) => from.max(1),
+            None if arguments.follow => 0,
+            None => 1,
+        },
         kinds: arguments.kind.clone(),
         job_id: arguments.job.clone().unwrap_or_default(),
         run_id: arguments.run.clone().unwrap_or_default(),
-    });
+        actor: arguments.actor.clone().unwrap_or_default(),
+        ..Default::default()
+    };
+    read(&client, request, arguments.follow, |event| {
+        if arguments.json {
+            output::print_json(&line(event))?;
+        } else {
+            output::print(&readable(event))?;
+        }
+        Ok(())
+    })
+    .await?;
+    Ok(Verdict::Fine)
+}
+
+/// Gives each event, to the last that there is now or for ever.
+pub(super) async fn read(
+    client: &Client,
+    request: v1::WatchEventsRequest,
+    follow: bool,
+    mut each: impl FnMut(&v1::EventEnvelope) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let last = if follow { u64::MAX } else { client.status().await?.position };
+    if request.from > last {
+        return Ok(());
+    }
+    let mut events = client.events(request);
     loop {
         // Filtered streams say nothing of what they left out, so silence has to end it.
-        let event = if arguments.follow {
+        let event = if follow {
             events.next().await?
         } else {
             match tokio::time::timeout(QUIET, events.next()).await {
                 Ok(event) => event?,
-                Err(_) => return Ok(Verdict::Fine),
+                Err(_) => return Ok(()),
             }
         };
-        if event.seq > last {
-            return Ok(Verdict::Fine);
+        if event.seq <= last {
+            each(&event)?;
         }
-        if arguments.json {
-            output::print_json(&line(&event))?;
-        } else {
-            output::print(&readable(&event))?;
-        }
-        if event.seq == last {
-            return Ok(Verdict::Fine);
+        if event.seq >= last {
+            return Ok(());
         }
     }
 }
@@ -87,7 +106,7 @@ async fn watch(arguments: Arguments) -> anyhow::Result<Verdict> {
 /// History comes without pauses: after this long there is no more of it.
 const QUIET: std::time::Duration = std::time::Duration::from_millis(500);
 
-fn payload(event: &v1::EventEnvelope) -> Option<Value> {
+pub(super) fn payload(event: &v1::EventEnvelope) -> Option<Value> {
     let wire = event.payload.clone()?;
     let entry = entry_from_wire(wire, Seq(event.seq), Timestamp(event.at)).ok()?;
     Some(event_to_json(&entry.event))
@@ -109,6 +128,10 @@ struct Line<'a> {
     job: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     worker: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    actor: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    peer: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     payload: Option<Value>,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -131,6 +154,8 @@ fn line(event: &v1::EventEnvelope) -> Line<'_> {
         node: &event.node,
         job: &event.job_id,
         worker: &event.worker_id,
+        actor: &event.actor,
+        peer: &event.peer,
         payload: payload(event),
         payload_hash: hex(&event.payload_hash),
         prior_hash: hex(&event.prior_hash),
@@ -141,7 +166,8 @@ fn line(event: &v1::EventEnvelope) -> Line<'_> {
 
 fn readable(event: &v1::EventEnvelope) -> String {
     let at = time_text(event.at).unwrap_or_default();
-    let about = [&event.job_id, &event.worker_id, &event.error];
+    let by = if event.actor.is_empty() { String::new() } else { format!("by {}", event.actor) };
+    let about = [&event.job_id, &event.worker_id, &event.error, &by];
     let about: Vec<&str> =
         about.into_iter().map(String::as_str).filter(|text| !text.is_empty()).collect();
     format!("{:>8}  {at}  {:<18} {}\n", event.seq, event.kind, about.join("  "))

@@ -29,6 +29,9 @@ pub(crate) fn explanation(told: &v1::Explanation, paint: impl Fn(&str) -> String
             text.push_str(&format!("  {name:<12} {value}\n"));
         }
     }
+    if !told.changed_by.is_empty() {
+        text.push_str(&format!("  changed by   {}\n", told.changed_by));
+    }
     if let Some(refused) = &told.refused {
         let rejection = refused.rejection.clone().unwrap_or_default();
         let at = time_text(refused.at).unwrap_or_default();

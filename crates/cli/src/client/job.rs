@@ -65,6 +65,8 @@ fn readable(job: &v1::Job, workers: &BTreeMap<u32, String>) -> String {
     line("run", &job.run_id);
     line("waits for", &spec.dependencies.join(", "));
     line("submitted", &time_text(job.submitted_at).unwrap_or_default());
+    line("submitted by", &job.submitted_by);
+    line("changed by", &job.changed_by);
     line("started", &time_text(job.started_at).unwrap_or_default());
     line("ended", &time_text(job.ended_at).unwrap_or_default());
     line("because", &job.explanation);

@@ -1,5 +1,6 @@
 //! Subcommands that talk to a running scheduler.
 
+pub(crate) mod audit;
 pub(crate) mod cancel;
 mod connect;
 pub(crate) mod decisions;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use anyhow::{Result, ensure};
-use bellwether_sdk::{Client, ClientError, NewJob};
+use bellwether_sdk::{Client, ClientError, NewJob, Outcome, Worker, WorkerError};
 use bellwether_server::edges::security::tokens::{Holder, Role, issue};
 use bellwether_testbed::{cannot_run, signal, write_secret};
 use rustix::process::Signal;
@@ -164,6 +164,36 @@ async fn tokens_come_and_go_without_a_restart() -> Result<()> {
     signal(scheduler.id()?, Signal::HUP)?;
     eventually("it has expired", || async { Ok((status().await? == 401).then_some(())) }).await?;
     ensure!(site.client()?.status().await.is_ok(), "the scheduler's own is not touched");
+    scheduler.stop().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_whose_token_is_taken_back_is_sent_away() -> Result<()> {
+    let site = Site::new(&[])?;
+    let scheduler = site.start().await?;
+    let (token, line) = issue(&Holder::new("fleet", &[Role::Worker]))?;
+    let file = site.data_dir.join("tokens");
+    write_secret(&file, format!("{line}\n"))?;
+    signal(scheduler.id()?, Signal::HUP)?;
+    let client = site.client()?;
+    let mut worker = eventually("the token is known", || async {
+        let worker = Worker::builder(site.url()).id("w").token(&token).backoff(BACKOFF);
+        let mut worker = worker.job("t", async |_| Outcome::done("")).start()?;
+        let joined = eventually("it joins or is refused", || async {
+            Ok(client.workers(false).await?.iter().any(|worker| worker.connected).then_some(()))
+        });
+        tokio::select! {
+            joined = joined => joined.map(|()| Some(worker)),
+            _ = worker.ended() => Ok(None),
+        }
+    })
+    .await?;
+    write_secret(&file, "")?;
+    signal(scheduler.id()?, Signal::HUP)?;
+    let ended = worker.ended().await;
+    let refused =
+        matches!(&ended, Err(WorkerError::Refused { source: ClientError::Denied(_), .. }));
+    ensure!(refused, "{ended:?}");
     scheduler.stop().await
 }
 

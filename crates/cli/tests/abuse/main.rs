@@ -16,3 +16,4 @@ mod raw;
 #[expect(dead_code, reason = "the tests of crashes use the rest")]
 mod site;
 mod stranger;
+mod who_acted;

@@ -12,7 +12,7 @@ mod time;
 
 use crate::event::{Entry, Event};
 use crate::life::Moved;
-use crate::model::{FailureCause, Phase};
+use crate::model::{Actor, ActorNo, FailureCause, KnownActor, Phase, Seq};
 use crate::place::shadow::ShadowTotals;
 use crate::state::{JobState, State};
 
@@ -23,9 +23,18 @@ impl State {
         self.seq = entry.seq;
         self.event_time = self.event_time.max(entry.at);
         self.now = self.now.max(entry.at);
+        self.actors.hear(entry.actor, entry.seq);
         self.apply_event(entry);
         self.forget(entry.at);
         self.index.moved.drain(..).collect()
+    }
+
+    fn name_actor(&mut self, number: ActorNo, actor: &Actor, seq: Seq) {
+        self.index.actors.insert(actor.clone(), number);
+        let known = KnownActor { actor: actor.clone(), heard: seq };
+        if let Some(forgotten) = self.actors.insert(number, known) {
+            self.index.actors.remove(&forgotten);
+        }
     }
 
     fn apply_event(&mut self, entry: &Entry) {
@@ -153,6 +162,7 @@ impl State {
             Event::Warmed { kind, samples } => self.statistics.warm(kind, samples),
             Event::TermsExtended { by } => self.extend_terms(*by),
             Event::ClockStepped { to, .. } => self.step_clock(*to),
+            Event::ActorNamed { number, actor } => self.name_actor(*number, actor, seq),
         }
     }
 }

@@ -27,7 +27,7 @@ pub(crate) mod timers;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-use crate::model::{JobNo, Name, WorkerNo};
+use crate::model::{Actor, ActorNo, JobNo, Name, WorkerNo};
 
 /// A map for look-ups only: its order means nothing, so it is never walked.
 pub(crate) type FixedMap<K, V> = HashMap<K, V, FxBuildHasher>;
@@ -38,6 +38,7 @@ pub(crate) struct Index {
     pub(crate) run_ids: FixedMap<Name, crate::model::RunNo>,
     pub(crate) worker_ids: FixedMap<Name, WorkerNo>,
     pub(crate) keys: FixedMap<Name, JobNo>,
+    pub(crate) actors: FixedMap<Actor, ActorNo>,
     pub(crate) classes: classes::Classes,
     pub(crate) groups: groups::Groups,
     pub(crate) timers: timers::Timers,

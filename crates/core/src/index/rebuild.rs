@@ -13,6 +13,9 @@ impl State {
         for (_, key, no) in &self.keys {
             self.index.keys.insert(key.clone(), *no);
         }
+        for (no, known) in self.actors.iter() {
+            self.index.actors.insert(known.actor.clone(), no);
+        }
         let workers: Vec<WorkerNo> = self.workers.keys().collect();
         for no in workers {
             let id = self.expect_worker(no).spec.id.clone();

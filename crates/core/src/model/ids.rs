@@ -126,6 +126,12 @@ number!(
     WorkerNo, u32
 );
 
+number!(
+    /// Whoever caused an event from outside, in order of first appearance; 0 is the scheduler itself,
+    /// or the worker that the event is about.
+    ActorNo, u32
+);
+
 impl From<Seq> for Token {
     fn from(seq: Seq) -> Token {
         Token(seq.0)

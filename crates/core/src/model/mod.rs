@@ -1,5 +1,6 @@
 //! What the scheduler talks about: jobs, runs, attempts, workers, and the units they are measured in.
 
+pub mod actor;
 pub mod attempt;
 pub mod config;
 pub mod excerpt;
@@ -15,12 +16,13 @@ pub mod trace;
 pub mod worker;
 pub mod worker_key;
 
+pub use actor::{Actor, Actors, KnownActor};
 pub use attempt::{Attempt, FailureCause, Phase, RevokeReason};
 pub use config::{Config, Strategy};
 pub use excerpt::excerpt;
 pub use handoff::{Handoff, HandoffSignature, Receiver};
 pub use ids::{
-    Epoch, JobId, JobNo, MaybeWorker, Name, RunId, RunNo, Seq, Token, WorkerId, WorkerNo,
+    ActorNo, Epoch, JobId, JobNo, MaybeWorker, Name, RunId, RunNo, Seq, Token, WorkerId, WorkerNo,
 };
 pub use job::{
     AcceptedJob, Escalation, Extras, Guarantee, JobSpec, OnFailure, Priority, Requirements,

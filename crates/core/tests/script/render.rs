@@ -77,6 +77,7 @@ impl World {
             }
             Event::BreakerClosed => "breaker closes".to_owned(),
             Event::TermsExtended { by } => format!("extend terms by {by}"),
+            Event::ActorNamed { number, actor } => format!("actor {number} is {}", actor.name),
             Event::ClockStepped { to, .. } => format!("wall clock {:+} s", to.0 / 1_000_000),
             Event::Warmed { kind, samples } => format!("warmed {kind} x{}", samples.len()),
             Event::DriftDetected { kind, error_percent, usual_percent } => {

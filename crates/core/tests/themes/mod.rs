@@ -1,5 +1,6 @@
 //! What the engine promises, one theme a file.
 
+mod actors;
 mod availability;
 mod configuration;
 mod durability;

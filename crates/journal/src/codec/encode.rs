@@ -43,6 +43,7 @@ fn encode_entry(buffer: &mut Vec<u8>, entry: &Entry, start: Timestamp) {
             b.uint(2, moved.to.to_wire() as u64);
         });
     }
+    buffer.uint(120, u64::from(entry.actor.0));
 }
 
 fn encode_event(buffer: &mut Vec<u8>, event: &Event) {
@@ -109,6 +110,7 @@ fn encode_event(buffer: &mut Vec<u8>, event: &Event) {
         | Event::DriftDetected { .. }
         | Event::Warmed { .. }
         | Event::TermsExtended { .. }
+        | Event::ActorNamed { .. }
         | Event::ClockStepped { .. } => event_to_wire(event).encode(buffer),
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bellwether_core::event::{Basis, Loser, Score, Terms};
 use bellwether_core::model::config::Weights;
 use bellwether_core::model::{
-    AcceptedJob, JobNo, JobSpec, Micros, Name, Requirements, Resources, Seq, Strategy, Target,
-    Timestamp, Token, WorkerNo,
+    AcceptedJob, ActorNo, JobNo, JobSpec, Micros, Name, Requirements, Resources, Seq, Strategy,
+    Target, Timestamp, Token, WorkerNo,
 };
 use bellwether_core::{Decision, Entry, Event, Reason};
 use bytes::Bytes;
@@ -45,6 +45,7 @@ pub fn plain_lives(after: Seq, jobs: usize) -> Vec<Entry> {
             seq: Seq(seq),
             at: Timestamp(1_763_000_000_000_000 + number),
             parent: (seq > 1).then(|| Seq(seq - 1)),
+            actor: ActorNo::default(),
             event,
             moved: Box::default(),
         }));

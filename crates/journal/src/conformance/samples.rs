@@ -5,9 +5,9 @@ use std::sync::Arc;
 use bellwether_core::event::{Basis, DeadReason, Loser, RunHeader, Score, Shadow, Terms};
 use bellwether_core::model::config::Weights;
 use bellwether_core::model::{
-    AcceptedJob, Config, Epoch, Escalation, Extras, FailureCause, Guarantee, Handoff,
-    HandoffSignature, Heartbeat, JobNo, JobSpec, JobStatus, KeyStanding, KeyTerms, Micros, Name,
-    OnFailure, Priority, Receiver, Requirements, Resources, RevokeReason, RunNo, Sample, Seq,
+    AcceptedJob, Actor, ActorNo, Config, Epoch, Escalation, Extras, FailureCause, Guarantee,
+    Handoff, HandoffSignature, Heartbeat, JobNo, JobSpec, JobStatus, KeyStanding, KeyTerms, Micros,
+    Name, OnFailure, Priority, Receiver, Requirements, Resources, RevokeReason, RunNo, Sample, Seq,
     Strategy, Target, Ticket, Timestamp, Token, TraceParent, WallAhead, WorkerKey, WorkerNo,
     WorkerSpec,
 };
@@ -15,7 +15,7 @@ use bellwether_core::{Decision, Entry, Event, Moved, Reason};
 use bytes::Bytes;
 
 /// How many kinds of events there are.
-pub const KINDS: u64 = 40;
+pub const KINDS: u64 = 41;
 
 #[derive(Debug)]
 pub struct Samples {
@@ -57,7 +57,8 @@ impl Samples {
         let parent = (self.chance() && seq.0 > 1).then(|| Seq(seq.0 - 1 - self.below(seq.0 - 1)));
         let (event, at) = (self.event(kind), self.at);
         let moved = (0..self.below(3)).map(|_| self.moved()).collect();
-        Entry { seq, at, parent, event, moved }
+        let actor = ActorNo(self.below(3) as u32);
+        Entry { seq, at, parent, actor, event, moved }
     }
 
     fn moved(&mut self) -> Moved {
@@ -160,6 +161,10 @@ impl Samples {
             38 => Event::WorkerKeyRevoked { worker: Name::fixed("worker-1") },
             39 => Event::HandedOff { job, token, handoff: Box::new(self.handoff()) },
             33 => Event::TermsExtended { by: Micros(self.number()) },
+            40 => Event::ActorNamed {
+                number: ActorNo(self.below(1 << 32) as u32),
+                actor: Actor { name: Name::fixed("ci"), peer: self.name() },
+            },
             _ => Event::ClockStepped { from: self.wall_ahead(), to: self.wall_ahead() },
         }
     }

@@ -50,6 +50,9 @@ pub(super) fn pieces(state: &State, each: impl FnMut(&[u8])) {
     for (model, took) in &state.model_loads {
         out.message(9, &wire::model_to_wire(model, *took));
     }
+    for (number, known) in state.actors.iter() {
+        out.message(120, &wire::actor_to_wire(number, known));
+    }
     for ((r#type, sender), worker) in &state.last_runs {
         let (r#type, sender) = (*r#type, *sender);
         out.message(10, &v1::LastRunFacts { r#type, sender, worker: worker.0 });

@@ -129,6 +129,11 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
+    /// Without the port, which says nothing.
+    pub(crate) fn address(&self) -> String {
+        self.peer.ip().to_canonical().to_string()
+    }
+
     /// The connection may stay.
     pub(crate) fn admit(&self) {
         self.admitted.store(true, Ordering::Relaxed);

@@ -142,7 +142,8 @@ impl WorkerSession {
         self.worker = Some(spec.id.clone());
         let outgoing = self.outgoing.take().or_else(|| self.weak.upgrade());
         let outgoing = outgoing.ok_or(End::Replaced)?;
-        Ok(Registration { spec, held, connection, admission, link: outgoing })
+        let by = self.handle.actor().cloned();
+        Ok(Registration { spec, held, connection, admission, link: outgoing, by })
     }
 
     fn report(

@@ -7,7 +7,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use bellwether_core::Command;
-use bellwether_core::model::{JobId, Seq, WallAhead};
+use bellwether_core::model::{Actor, JobId, Seq, WallAhead};
 use bellwether_host::{Ended, SessionKey, Settled, Unavailable, WaitStarted};
 use bellwether_journal::Snapshot;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
@@ -28,12 +28,23 @@ pub(crate) struct Handle {
     durable: watch::Receiver<Seq>,
     wall: Wall,
     sessions: Arc<AtomicU64>,
+    /// Who sends commands through it; none: the scheduler itself.
+    by: Option<Actor>,
 }
 
 impl Handle {
     pub(crate) fn new(inbox: Sender<Message>, durable: watch::Receiver<Seq>, wall: Wall) -> Handle {
         let room = Arc::new(Semaphore::new(INBOX_COMMANDS_MAX));
-        Handle { inbox, room, durable, wall, sessions: Arc::default() }
+        Handle { inbox, room, durable, wall, sessions: Arc::default(), by: None }
+    }
+
+    /// The same for somebody whom the events of their commands name.
+    pub(crate) fn acting(&self, by: Option<Actor>) -> Handle {
+        Handle { by, ..self.clone() }
+    }
+
+    pub(crate) fn actor(&self) -> Option<&Actor> {
+        self.by.as_ref()
     }
 
     pub(crate) async fn command(
@@ -51,7 +62,8 @@ impl Handle {
     ) -> Result<oneshot::Receiver<Result<Vec<Settled>, Unavailable>>, Unavailable> {
         let room = self.room(commands.iter().map(weight).sum()).await?;
         let (reply, receiver) = oneshot::channel();
-        self.send(Message::Commands { commands, reply, room })?;
+        let by = self.by.clone();
+        self.send(Message::Commands { commands, by, reply, room })?;
         Ok(receiver)
     }
 

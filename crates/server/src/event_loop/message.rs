@@ -1,7 +1,7 @@
 //! What the loop is sent, and what it lends the host.
 
 use bellwether_core::Command;
-use bellwether_core::model::JobId;
+use bellwether_core::model::{Actor, JobId};
 use bellwether_host::{Edge, Ended, SessionKey, Settled, Unavailable, WaitStarted};
 use bellwether_journal::thread::Outcome;
 use bellwether_journal::{Head, Snapshot, SnapshotError, Snapshots};
@@ -39,6 +39,7 @@ impl Edge for ServerEdge {
 pub(crate) enum Message {
     Commands {
         commands: Vec<Command>,
+        by: Option<Actor>,
         reply: Asker<Vec<Settled>>,
         room: Room,
     },

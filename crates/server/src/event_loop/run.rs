@@ -205,8 +205,8 @@ impl Loop {
                 self.host.defer(message);
                 1
             }
-            Message::Commands { commands, reply, room } => {
-                self.host.handle_commands(commands, reply, &mut self.meters);
+            Message::Commands { commands, by, reply, room } => {
+                self.host.handle_commands(commands, by.as_ref(), reply, &mut self.meters);
                 room.num_permits()
             }
             Message::Session { session, input, room } => {

@@ -202,6 +202,7 @@ impl Ledger {
             | Event::DriftDetected { .. }
             | Event::Warmed { .. }
             | Event::TermsExtended { .. }
+            | Event::ActorNamed { .. }
             | Event::ClockStepped { .. } => {}
         }
     }

@@ -21,6 +21,9 @@ pub struct Names<'a> {
     pub run_id: &'a str,
     pub node: &'a str,
     pub worker_id: &'a str,
+    /// Who wished for it, and from where.
+    pub actor: &'a str,
+    pub peer: &'a str,
 }
 
 /// Its attributes are those of the CloudEvents specification, in their JSON format. That the data are
@@ -95,7 +98,8 @@ pub fn cloud_events<'a>(
             Event::Submitted { run, first, jobs } => {
                 let run_id = run.as_ref().map_or(names.run_id, |run| run.id.as_str());
                 let (no, spec) = (JobNo(first.0 + index as u64), &*jobs[index].spec);
-                (spec.id.as_str(), Data::Submitted { no, spec, run_id })
+                let Names { actor, peer, .. } = names;
+                (spec.id.as_str(), Data::Submitted { no, spec, run_id, actor, peer })
             }
             event => {
                 let subject = if names.job_id.is_empty() { names.worker_id } else { names.job_id };
@@ -116,7 +120,7 @@ pub fn cloud_events<'a>(
 /// What an event says.
 #[derive(Debug, Clone, Copy)]
 pub enum Data<'a> {
-    Submitted { no: JobNo, spec: &'a JobSpec, run_id: &'a str },
+    Submitted { no: JobNo, spec: &'a JobSpec, run_id: &'a str, actor: &'a str, peer: &'a str },
     Other { event: &'a Event, names: Names<'a> },
 }
 
@@ -124,24 +128,30 @@ impl Serialize for Data<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         let names = match *self {
-            Data::Submitted { no, spec, run_id } => {
+            Data::Submitted { no, spec, run_id, actor, peer } => {
                 map.serialize_entry("job", &no.0)?;
                 let payload = Payload::InEvent { bytes_max: CARRIED_BYTES_MAX };
                 let job = WrittenJob { spec, payload };
                 map.serialize_entry("spec", &job)?;
                 let node = spec.node.as_ref().map_or("", |node| node.as_str());
-                Names { job_id: spec.id.as_str(), run_id, node, worker_id: "" }
+                Names { job_id: spec.id.as_str(), run_id, node, worker_id: "", actor, peer }
             }
             Data::Other { event, names } => {
                 write_event(&mut map, event, CARRIED_BYTES_MAX)?;
                 names
             }
         };
-        let Names { job_id, run_id, node, worker_id } = names;
+        let Names { job_id, run_id, node, worker_id, actor, peer } = names;
         // A job that was given no name in a run goes by its id.
         let node = if node == job_id { "" } else { node };
-        let names =
-            [("job_id", job_id), ("run_id", run_id), ("node", node), ("worker_id", worker_id)];
+        let names = [
+            ("job_id", job_id),
+            ("run_id", run_id),
+            ("node", node),
+            ("worker_id", worker_id),
+            ("actor", actor),
+            ("peer", peer),
+        ];
         for (field, name) in names.into_iter().filter(|(_, name)| !name.is_empty()) {
             map.serialize_entry(field, name)?;
         }
@@ -151,7 +161,7 @@ impl Serialize for Data<'_> {
 
 #[cfg(test)]
 mod tests {
-    use bellwether_core::model::{Config, Micros, Name, Token, WorkerNo};
+    use bellwether_core::model::{ActorNo, Config, Micros, Name, Token, WorkerNo};
     use bytes::Bytes;
     use expect_test::{Expect, expect};
 
@@ -159,7 +169,14 @@ mod tests {
 
     fn check(event: Event, names: Names<'_>, expected: Expect) {
         let at = Timestamp(1_801_382_400_500_000);
-        let entry = Entry { seq: Seq(42), at, parent: None, event, moved: Box::default() };
+        let entry = Entry {
+            seq: Seq(42),
+            at,
+            parent: None,
+            actor: ActorNo::default(),
+            event,
+            moved: Box::default(),
+        };
         let lines: Vec<String> = cloud_events("urn:bellwether:test", &entry, names)
             .map(|event| serde_json::to_string(&event).unwrap())
             .collect();
@@ -214,6 +231,7 @@ mod tests {
             seq: Seq(1),
             at: Timestamp(0),
             parent: None,
+            actor: ActorNo::default(),
             event: Event::Configured { version: 2, config },
             moved: Box::default(),
         };
@@ -230,6 +248,7 @@ mod tests {
             seq: Seq(1),
             at: Timestamp(0),
             parent: None,
+            actor: ActorNo::default(),
             event: Event::Completed {
                 job: JobNo(1),
                 token: Token(1),

@@ -151,6 +151,11 @@ fn rarer(event: &Event) -> Value {
             json!({ "type": kind.as_str(), "samples": samples.len() })
         }
         Event::TermsExtended { by } => json!({ "by": span(*by) }),
+        Event::ActorNamed { number, actor } => json!({
+            "number": number.0,
+            "name": actor.name.as_str(),
+            "peer": actor.peer.as_ref().map(|peer| peer.as_str()),
+        }),
         Event::ClockStepped { from, to } => json!({
             "by": offset(WallAhead(to.0.saturating_sub(from.0))),
             "wall_clock_ahead": offset(*to),

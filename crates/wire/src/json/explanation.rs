@@ -42,6 +42,12 @@ pub struct Explanation {
     now: Option<Moment>,
     /// Of its last event.
     position: u64,
+    /// By the name of the token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    submitted_by: Option<String>,
+    /// Who last cancelled, retried or pinned it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed_by: Option<String>,
 }
 
 /// What a job waits for.
@@ -170,6 +176,8 @@ impl From<v1::Explanation> for Explanation {
             ended_at: moment(told.ended_at),
             now: moment(told.now),
             position: told.position,
+            submitted_by: text(told.submitted_by),
+            changed_by: text(told.changed_by),
         }
     }
 }

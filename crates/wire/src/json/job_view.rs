@@ -67,6 +67,12 @@ struct Life {
     explanation: Option<String>,
     /// Of its last event.
     position: u64,
+    /// By the name of the token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    submitted_by: Option<String>,
+    /// Who last cancelled, retried or pinned it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed_by: Option<String>,
 }
 
 #[derive(Debug)]
@@ -149,6 +155,8 @@ impl From<v1::Job> for Job {
             result_hash: text(hex(&job.result_hash)),
             explanation: text(job.explanation),
             position: job.position,
+            submitted_by: text(job.submitted_by),
+            changed_by: text(job.changed_by),
         };
         Job { spec, life }
     }

@@ -7,7 +7,8 @@ mod worker;
 
 use bellwether_core::model::table::{Key, Table};
 use bellwether_core::model::{
-    Attempt, HeldAttempt, JobNo, Micros, Name, RunNo, Seq, Timestamp, Token, WallAhead, WorkerNo,
+    Actor, ActorNo, Attempt, HeldAttempt, JobNo, KnownActor, Micros, Name, RunNo, Seq, Timestamp,
+    Token, WallAhead, WorkerNo,
 };
 use bellwether_core::place::breaker::Breaker;
 use bellwether_core::place::hedge::AckTimes;
@@ -23,7 +24,7 @@ use crate::handoff::handoff_from_wire;
 pub use crate::handoff::handoffs_to_wire;
 use crate::key::{invitation_from_wire, key_facts_from_wire};
 pub use crate::key::{invitation_to_wire, key_facts_to_wire};
-use crate::malformed::{Malformed, name};
+use crate::malformed::{Malformed, name, optional_name};
 use crate::v1;
 
 pub fn header_to_wire(format: u32, state: &State, known: &StatisticsFacts) -> v1::SnapshotHeader {
@@ -65,6 +66,7 @@ pub fn header_to_wire(format: u32, state: &State, known: &StatisticsFacts) -> v1
         slowness_mean: known.slowness_mean,
         slowness_jobs: known.slowness_jobs,
         wall_ahead: state.wall_ahead.0,
+        last_actor: state.actors.last.0,
     }
 }
 
@@ -92,6 +94,7 @@ impl Restoring {
         state.last_run = RunNo(header.last_run);
         state.last_worker = WorkerNo(header.last_worker);
         state.turn = WorkerNo(header.turn);
+        state.actors.last = ActorNo(header.last_actor);
         state.token_max = Token(header.token_max);
         state.totals = Totals {
             live: totals.live,
@@ -154,6 +157,12 @@ impl Restoring {
         }
         for wire in &piece.models {
             state.model_loads.insert(name("models.model", &wire.model)?, Micros(wire.took));
+        }
+        for wire in piece.actors {
+            let peer = optional_name("actors.peer", &wire.peer)?;
+            let actor = Actor { name: name("actors.name", &wire.name)?, peer };
+            let known = KnownActor { actor, heard: Seq(wire.heard) };
+            state.actors.insert(ActorNo(wire.number), known);
         }
         for wire in piece.last_runs {
             state.last_runs.insert((wire.r#type, wire.sender), WorkerNo(wire.worker));
@@ -233,6 +242,15 @@ fn insert<K: Key + Ord, V>(
     }
     table.insert(number, value);
     Ok(())
+}
+
+pub fn actor_to_wire(number: ActorNo, known: &KnownActor) -> v1::ActorFacts {
+    v1::ActorFacts {
+        number: number.0,
+        name: known.actor.name.to_string(),
+        peer: known.actor.peer.as_ref().map_or_else(String::new, Name::to_string),
+        heard: known.heard.0,
+    }
 }
 
 /// Models and how long they take to load.

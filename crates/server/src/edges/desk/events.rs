@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use bellwether_core::model::Seq;
+use bellwether_core::model::{ActorNo, Seq};
 use tokio::sync::{Mutex, MutexGuard, mpsc};
 
 use super::{Desk, Unanswered};
@@ -35,6 +35,10 @@ pub(crate) struct EventsWanted {
     pub(crate) kinds: Vec<String>,
     pub(crate) job: Option<String>,
     pub(crate) run: Option<String>,
+    /// Only what somebody from outside wished for.
+    pub(crate) by_hand: bool,
+    /// Only what this actor wished for.
+    pub(crate) actor: Option<String>,
     /// Go on as events happen; else it ends with what there is now.
     pub(crate) follow: bool,
 }
@@ -176,5 +180,7 @@ impl EventsWanted {
         (self.kinds.is_empty() || self.kinds.iter().any(|wanted| wanted == kind))
             && self.run.as_ref().is_none_or(|run| run == seen.run_id())
             && self.job.as_ref().is_none_or(|id| seen.is_about(id))
+            && (!self.by_hand || seen.entry().actor != ActorNo::default())
+            && self.actor.as_deref().is_none_or(|actor| actor == seen.names().actor)
     }
 }

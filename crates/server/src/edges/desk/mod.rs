@@ -30,6 +30,8 @@ pub(crate) use unanswered::{Refused, Unanswered};
 
 use std::sync::Arc;
 
+use bellwether_core::model::Actor;
+
 use crate::disk_budget::DiskBudget;
 use crate::edges::explain::Refusals;
 use crate::edges::registrar::Registrar;
@@ -54,6 +56,11 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
+    /// The same for somebody whom the events of their commands name.
+    pub(crate) fn acting(&self, by: Option<Actor>) -> Desk {
+        Desk { handle: self.handle.acting(by), ..self.clone() }
+    }
+
     /// How moments are shown now.
     pub(crate) fn shown(&self) -> Shown {
         Shown(self.handle.wall_ahead())

@@ -56,6 +56,8 @@ impl Desk {
             ended_at: job.ended_at,
             now: shown.moment(now.0),
             position: job.position,
+            submitted_by: job.submitted_by,
+            changed_by: job.changed_by,
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 
-use bellwether_core::model::{Name, Seq};
+use bellwether_core::model::{Actor, Name, Seq};
 use bellwether_core::{Command, Rejection};
 use bellwether_wire::config::{config_from_wire, config_to_wire};
 use bellwether_wire::key::{key_from_wire, terms_from_wire};
@@ -29,14 +29,19 @@ pub(crate) struct SchedulerService {
 }
 
 impl SchedulerService {
-    async fn each(
-        &self,
-        ids: Vec<String>,
-        command: impl Fn(Name) -> Command,
-    ) -> Result<Response<v1::Done>, Status> {
-        wait::check_count(&ids)?;
-        self.desk.each(ids, command).await.map(Response::new).map_err(status)
+    /// The desk for whoever calls: the events of their commands name them.
+    fn desk_of<T>(&self, request: &Request<T>) -> Desk {
+        self.desk.acting(request.extensions().get::<Actor>().cloned())
     }
+}
+
+async fn each(
+    desk: Desk,
+    ids: Vec<String>,
+    command: impl Fn(Name) -> Command,
+) -> Result<Response<v1::Done>, Status> {
+    wait::check_count(&ids)?;
+    desk.each(ids, command).await.map(Response::new).map_err(status)
 }
 
 /// What the request says of the trace that it belongs to.
@@ -63,10 +68,10 @@ impl Scheduler for SchedulerService {
         &self,
         request: Request<v1::SubmitRequest>,
     ) -> Result<Response<v1::SubmitResponse>, Status> {
-        let trace_parent = trace_parent(&request);
+        let (desk, trace_parent) = (self.desk_of(&request), trace_parent(&request));
         let wire = request.into_inner().submissions;
-        let read = self.desk.read_submissions(&wire, trace_parent.as_deref());
-        let submitted = self.desk.submit(read).await;
+        let read = desk.read_submissions(&wire, trace_parent.as_deref());
+        let submitted = desk.submit(read).await;
         Ok(Response::new(submit::response(submitted.map_err(status)?)))
     }
 
@@ -74,9 +79,9 @@ impl Scheduler for SchedulerService {
         &self,
         request: Request<Streaming<v1::SubmitRequest>>,
     ) -> Result<Response<Self::SubmitStreamStream>, Status> {
-        let trace_parent = trace_parent(&request);
+        let (desk, trace_parent) = (self.desk_of(&request), trace_parent(&request));
         let requests = request.into_inner();
-        Ok(Response::new(submit::submit_stream(self.desk.clone(), requests, trace_parent)))
+        Ok(Response::new(submit::submit_stream(desk, requests, trace_parent)))
     }
 
     async fn get_job(
@@ -109,21 +114,24 @@ impl Scheduler for SchedulerService {
         &self,
         request: Request<v1::CancelRequest>,
     ) -> Result<Response<v1::Done>, Status> {
+        let desk = self.desk_of(&request);
         let v1::CancelRequest { ids, reason } = request.into_inner();
-        self.each(ids, |job| Command::Cancel { job, reason: reason.clone() }).await
+        each(desk, ids, |job| Command::Cancel { job, reason: reason.clone() }).await
     }
 
     async fn retry(
         &self,
         request: Request<v1::RetryRequest>,
     ) -> Result<Response<v1::Done>, Status> {
-        self.each(request.into_inner().ids, |job| Command::Retry { job }).await
+        let desk = self.desk_of(&request);
+        each(desk, request.into_inner().ids, |job| Command::Retry { job }).await
     }
 
     async fn pin(&self, request: Request<v1::PinRequest>) -> Result<Response<v1::Done>, Status> {
+        let desk = self.desk_of(&request);
         let v1::PinRequest { id, worker } = request.into_inner();
         let worker = name("worker", &worker)?;
-        self.each(vec![id], |job| Command::Pin { job, worker: worker.clone() }).await
+        each(desk, vec![id], |job| Command::Pin { job, worker: worker.clone() }).await
     }
 
     async fn list_workers(
@@ -140,24 +148,27 @@ impl Scheduler for SchedulerService {
         &self,
         request: Request<v1::WorkerRequest>,
     ) -> Result<Response<v1::Done>, Status> {
-        self.each(vec![request.into_inner().worker], |worker| Command::Drain { worker }).await
+        let desk = self.desk_of(&request);
+        each(desk, vec![request.into_inner().worker], |worker| Command::Drain { worker }).await
     }
 
     async fn undrain(
         &self,
         request: Request<v1::WorkerRequest>,
     ) -> Result<Response<v1::Done>, Status> {
-        self.each(vec![request.into_inner().worker], |worker| Command::Undrain { worker }).await
+        let desk = self.desk_of(&request);
+        each(desk, vec![request.into_inner().worker], |worker| Command::Undrain { worker }).await
     }
 
     async fn invite_worker(
         &self,
         request: Request<v1::InviteWorkerRequest>,
     ) -> Result<Response<v1::InviteWorkerResponse>, Status> {
+        let desk = self.desk_of(&request);
         let v1::InviteWorkerRequest { worker, terms, lasts } = request.into_inner();
         let terms = terms_from_wire(terms).map_err(|why| status(&why))?;
         let (join_token, wish) = invitation(name("worker", &worker)?, terms, lasts);
-        let position = self.desk.command(wish).await.map_err(status)?.0;
+        let position = desk.command(wish).await.map_err(status)?.0;
         Ok(Response::new(v1::InviteWorkerResponse { join_token, position }))
     }
 
@@ -165,18 +176,20 @@ impl Scheduler for SchedulerService {
         &self,
         request: Request<v1::ApproveKeyRequest>,
     ) -> Result<Response<v1::Done>, Status> {
+        let desk = self.desk_of(&request);
         let v1::ApproveKeyRequest { worker, key, terms } = request.into_inner();
         let key = key_from_wire("key", &key).map_err(|why| status(&why))?;
         let terms = terms_from_wire(terms).map_err(|why| status(&why))?;
         let approve = |worker| Command::ApproveKey { worker, key, terms: terms.clone() };
-        self.each(vec![worker], approve).await
+        each(desk, vec![worker], approve).await
     }
 
     async fn revoke_key(
         &self,
         request: Request<v1::WorkerRequest>,
     ) -> Result<Response<v1::Done>, Status> {
-        self.each(vec![request.into_inner().worker], |worker| Command::RevokeKey { worker }).await
+        let desk = self.desk_of(&request);
+        each(desk, vec![request.into_inner().worker], |worker| Command::RevokeKey { worker }).await
     }
 
     async fn list_keys(
@@ -188,14 +201,16 @@ impl Scheduler for SchedulerService {
     }
 
     async fn pause(&self, request: Request<v1::TypeRequest>) -> Result<Response<v1::Done>, Status> {
-        self.each(vec![request.into_inner().r#type], |kind| Command::Pause { kind }).await
+        let desk = self.desk_of(&request);
+        each(desk, vec![request.into_inner().r#type], |kind| Command::Pause { kind }).await
     }
 
     async fn unpause(
         &self,
         request: Request<v1::TypeRequest>,
     ) -> Result<Response<v1::Done>, Status> {
-        self.each(vec![request.into_inner().r#type], |kind| Command::Unpause { kind }).await
+        let desk = self.desk_of(&request);
+        each(desk, vec![request.into_inner().r#type], |kind| Command::Unpause { kind }).await
     }
 
     async fn status(
@@ -209,12 +224,15 @@ impl Scheduler for SchedulerService {
         &self,
         request: Request<v1::WatchEventsRequest>,
     ) -> Result<Response<Self::WatchEventsStream>, Status> {
-        let v1::WatchEventsRequest { from, kinds, job_id, run_id } = request.into_inner();
+        let v1::WatchEventsRequest { from, kinds, job_id, run_id, by_hand, actor } =
+            request.into_inner();
         let wanted = EventsWanted {
             from: (from > 0).then_some(Seq(from)),
             kinds,
             job: (!job_id.is_empty()).then_some(job_id),
             run: (!run_id.is_empty()).then_some(run_id),
+            by_hand,
+            actor: (!actor.is_empty()).then_some(actor),
             follow: true,
         };
         let events = self.desk.events(wanted, |seen| v1::WatchEventsResponse {
@@ -248,11 +266,12 @@ impl Scheduler for SchedulerService {
         &self,
         request: Request<v1::SetConfigRequest>,
     ) -> Result<Response<v1::Done>, Status> {
+        let desk = self.desk_of(&request);
         let v1::SetConfigRequest { config, expected_version } = request.into_inner();
         let config = config.ok_or_else(|| status(&Malformed::missing("config")))?;
         let config = config_from_wire(&config).map_err(|why| status(&why.within("config")))?;
         let expected_version = (expected_version != 0).then_some(expected_version);
-        match self.desk.configure(config, expected_version).await {
+        match desk.configure(config, expected_version).await {
             Ok(Seq(position)) => Ok(Response::new(v1::Done { position, refused: Vec::new() })),
             Err(Unanswered::Refused(why @ Refused::Rejected(Rejection::Config(_)))) => {
                 let rejection = Some(v1::Rejection::from(&why));

@@ -3,6 +3,7 @@
 use std::pin::Pin;
 use std::time::Duration;
 
+use bellwether_core::model::Actor;
 use bellwether_wire::v1;
 use bellwether_wire::v1::worker_link_server::WorkerLink;
 use futures_util::stream;
@@ -42,7 +43,8 @@ impl WorkerLink for WorkerLinkService {
         &self,
         request: Request<Streaming<v1::WorkerMessage>>,
     ) -> Result<Response<Self::SessionStream>, Status> {
-        let (session, told, logs_done) = WorkerSession::open(&self.desk);
+        let desk = self.desk.acting(request.extensions().get::<Actor>().cloned());
+        let (session, told, logs_done) = WorkerSession::open(&desk);
         let challenge = Some(session.challenge());
         let (alive, other_half) = oneshot::channel();
         contain::spawn("Session", listen(session, request.into_inner(), other_half));
@@ -75,7 +77,8 @@ impl WorkerLink for WorkerLinkService {
     ) -> Result<Response<v1::RotateKeyResponse>, Status> {
         let rotation = self.desk.registrar.rotation(request.get_ref());
         let rotation = rotation.map_err(|why| status(&why))?;
-        let position = self.desk.command(rotation).await.map_err(status)?.0;
+        let desk = self.desk.acting(request.extensions().get::<Actor>().cloned());
+        let position = desk.command(rotation).await.map_err(status)?.0;
         Ok(Response::new(v1::RotateKeyResponse { position }))
     }
 }

@@ -5,12 +5,15 @@ use std::pin::pin;
 use std::time::Duration;
 
 use axum::Router;
+use http::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tonic::transport::server::Connected as _;
+use tower::ServiceExt as _;
 
 use super::patience::Patience;
 use crate::edges::contain::Contained;
@@ -51,9 +54,14 @@ pub(crate) async fn serve(
 }
 
 async fn answer(connection: Connection, router: Router, mut stopped: watch::Receiver<bool>) {
-    let service = TowerToHyperService::new(router);
+    let caller = connection.connect_info();
     // Here every request has a limit of its own.
-    connection.connect_info().admit();
+    caller.admit();
+    let service = router.map_request(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(caller.clone());
+        request
+    });
+    let service = TowerToHyperService::new(service);
     let connection = Patience::new(connection, STUCK_AFTER);
     // Hyper's own timeouts need a timer, or they do nothing.
     let served = http1::Builder::new()

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_brokers::{Broker, BrokerError};
+use bellwether_core::model::{Actor, Name};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
@@ -88,10 +89,12 @@ impl Queues {
             let opened = bellwether_brokers::open(wanted.settings.clone());
             let name = wanted.name.clone();
             let broker = opened.map_err(|source| QueuesError::Open { name, source })?;
+            // Nobody but the broker knows who has written to it.
+            let by = Name::new(&format!("queue {}", wanted.name)).ok();
             let queue = Queue {
                 name: wanted.name.as_str().into(),
                 broker,
-                desk: desk.clone(),
+                desk: desk.acting(by.map(|name| Actor { name, peer: None })),
                 tracing,
                 counts: meters.of(&wanted.name),
                 stopping: stopping.clone(),

@@ -11,6 +11,7 @@ use bellwether_core::model::Config;
 use bellwether_wire::json::LiveConfig;
 use serde_json::{Map, Value};
 
+use super::asked::Asked;
 use super::read;
 use super::{Problem, Rest};
 use crate::edges::desk::Configured;
@@ -45,7 +46,7 @@ pub(super) async fn get(State(rest): State<Rest>) -> Result<Response, Problem> {
     ),
 )]
 pub(super) async fn replace(
-    State(rest): State<Rest>,
+    Asked(rest): Asked,
     headers: HeaderMap,
     read::Json(given): read::Json<LiveConfig>,
 ) -> Result<Response, Problem> {
@@ -76,7 +77,7 @@ pub(super) async fn replace(
     ),
 )]
 pub(super) async fn change(
-    State(rest): State<Rest>,
+    Asked(rest): Asked,
     headers: HeaderMap,
     read::Json(patch): read::Json<Map<String, Value>>,
 ) -> Result<Response, Problem> {

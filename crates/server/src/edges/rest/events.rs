@@ -37,6 +37,8 @@ pub(super) struct EventFilter {
     job: Option<String>,
     /// The id of a run.
     run: Option<String>,
+    /// The name of whoever wished for it.
+    actor: Option<String>,
     /// The first journal position wanted; without it and Last-Event-ID, from now on.
     #[param(minimum = 1)]
     from: Option<u64>,
@@ -88,7 +90,9 @@ pub(super) async fn watch(
         kinds: kinds.filter(|kind| !kind.is_empty()).map(str::to_owned).collect(),
         job: filter.job.clone(),
         run: filter.run,
+        actor: filter.actor,
         follow: filter.follow.unwrap_or(true),
+        ..EventsWanted::default()
     };
     let told = Told { source: rest.identity.clone(), start, job: filter.job };
     // In one piece, so that the thread that serves connections has nothing to do but to send it.

@@ -1,7 +1,6 @@
 //! The keys of workers, and handoffs between them.
 
 use axum::Json;
-use axum::extract::State;
 use bellwether_core::Command;
 use bellwether_core::model::KeyTerms;
 use bellwether_wire::json::handoff::{self, HandoffForm};
@@ -10,10 +9,11 @@ use bellwether_wire::{key, v1};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::Problem;
+use super::asked::Asked;
 use super::read::{self, OptionalJson, Path};
 use super::steer::command;
 use super::view::Done;
-use super::{Problem, Rest};
 use crate::edges::registrar::{invitation, key_from_hex};
 
 /// This scheduler.
@@ -32,7 +32,7 @@ pub(super) struct SchedulerIdentity {
     get, path = "/scheduler/identity", tag = "scheduler", operation_id = "identity",
     responses((status = 200, body = SchedulerIdentity)),
 )]
-pub(super) async fn identity(State(rest): State<Rest>) -> Json<SchedulerIdentity> {
+pub(super) async fn identity(Asked(rest): Asked) -> Json<SchedulerIdentity> {
     let v1::Introduction { scheduler, epoch } = rest.desk.registrar.introduction();
     Json(SchedulerIdentity { scheduler, epoch })
 }
@@ -62,7 +62,7 @@ pub(super) struct BoundKeys {
     get, path = "/scheduler/keys", tag = "workers", operation_id = "list_keys",
     responses((status = 200, body = BoundKeys)),
 )]
-pub(super) async fn list(State(rest): State<Rest>) -> Result<Json<BoundKeys>, Problem> {
+pub(super) async fn list(Asked(rest): Asked) -> Result<Json<BoundKeys>, Problem> {
     let keys = rest.desk.keys().await?.into_iter().map(|bound| {
         let standing = bound.standing().as_str();
         let v1::KeyTerms { roles, types } = bound.terms.unwrap_or_default();
@@ -98,7 +98,7 @@ pub(super) struct Approve {
     responses((status = 200, body = Done)),
 )]
 pub(super) async fn approve(
-    State(rest): State<Rest>,
+    Asked(rest): Asked,
     id: Path,
     read::Json(Approve { key, roles, types }): read::Json<Approve>,
 ) -> Result<Json<Done>, Problem> {
@@ -138,7 +138,7 @@ pub(super) struct Invited {
     responses((status = 200, body = Invited)),
 )]
 pub(super) async fn invite(
-    State(rest): State<Rest>,
+    Asked(rest): Asked,
     id: Path,
     OptionalJson(Invite { roles, types }): OptionalJson<Invite>,
 ) -> Result<Json<Invited>, Problem> {
@@ -155,7 +155,7 @@ pub(super) async fn invite(
     params(("id" = String, Path, description = "Its id")),
     responses((status = 200, body = Done), (status = 404, description = "It has no key")),
 )]
-pub(super) async fn revoke(State(rest): State<Rest>, id: Path) -> Result<Json<Done>, Problem> {
+pub(super) async fn revoke(Asked(rest): Asked, id: Path) -> Result<Json<Done>, Problem> {
     command(&rest, Command::RevokeKey { worker: id.name("id")? }).await
 }
 
@@ -173,7 +173,7 @@ pub(super) async fn revoke(State(rest): State<Rest>, id: Path) -> Result<Json<Do
     ),
 )]
 pub(super) async fn hand_off(
-    State(rest): State<Rest>,
+    Asked(rest): Asked,
     read::Json(form): read::Json<HandoffForm>,
 ) -> Result<Json<Done>, Problem> {
     let wire = handoff::to_wire(form).map_err(|why| Problem::from(&why))?;

@@ -6,6 +6,7 @@
 //!
 //! Deliberately absent: answers of its own. What is shown here is what gRPC shows.
 
+mod asked;
 mod config;
 mod document;
 mod events;

@@ -9,6 +9,7 @@ use bellwether_wire::Mirror as _;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
+use super::asked::Asked;
 use super::jobs::JobFilter;
 use super::read::{self, Path};
 use super::view::{OperationView, Operations};
@@ -59,7 +60,7 @@ fn concerns(action: ActionName, status: JobStatus) -> bool {
     )),
 )]
 pub(super) async fn start(
-    State(rest): State<Rest>,
+    Asked(rest): Asked,
     read::Json(NewOperation { action, filter, reason }): read::Json<NewOperation>,
 ) -> Result<Response, Problem> {
     if filter.is_empty() {

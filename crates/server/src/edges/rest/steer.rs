@@ -1,12 +1,12 @@
 //! Steering single jobs.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use bellwether_core::{Command, Rejection};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
+use super::asked::Asked;
 use super::read::{self, OptionalJson, Path, name};
 use super::view::{Done, Name};
 use super::{Problem, Rest};
@@ -35,7 +35,7 @@ pub(super) struct Cancel {
     ),
 )]
 pub(super) async fn cancel(
-    State(rest): State<Rest>,
+    Asked(rest): Asked,
     id: Path,
     OptionalJson(Cancel { reason }): OptionalJson<Cancel>,
 ) -> Result<Json<Done>, Problem> {
@@ -54,7 +54,7 @@ pub(super) async fn cancel(
         (status = 409, description = "It is not one that can be retried"),
     ),
 )]
-pub(super) async fn retry(State(rest): State<Rest>, id: Path) -> Result<Json<Done>, Problem> {
+pub(super) async fn retry(Asked(rest): Asked, id: Path) -> Result<Json<Done>, Problem> {
     command(&rest, Command::Retry { job: id.name("id")? }).await
 }
 
@@ -81,7 +81,7 @@ pub(super) struct Pin {
     ),
 )]
 pub(super) async fn pin(
-    State(rest): State<Rest>,
+    Asked(rest): Asked,
     id: Path,
     read::Json(Pin { worker }): read::Json<Pin>,
 ) -> Result<Json<Done>, Problem> {

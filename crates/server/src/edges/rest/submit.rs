@@ -1,7 +1,6 @@
 //! Submitting: one job, one run, or several of both.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use bellwether_core::model::{JobId, Name, Submission};
@@ -11,6 +10,7 @@ use bellwether_wire::json::{
 };
 use serde_json::value::RawValue;
 
+use super::asked::Asked;
 use super::intake::Written;
 use super::read::TraceOf;
 use super::view::{Accepted, NewJob, NewRun, NewSubmission, SubmissionResult};
@@ -32,7 +32,7 @@ use crate::sinks::trace::context;
     ),
 )]
 pub(super) async fn job(
-    State(rest): State<Rest>,
+    Asked(rest): Asked,
     TraceOf(trace): TraceOf,
     written: Written,
 ) -> Result<Response, Problem> {
@@ -55,7 +55,7 @@ pub(super) async fn job(
     ),
 )]
 pub(super) async fn run(
-    State(rest): State<Rest>,
+    Asked(rest): Asked,
     TraceOf(trace): TraceOf,
     written: Written,
 ) -> Result<Response, Problem> {
@@ -73,7 +73,7 @@ pub(super) async fn run(
     responses((status = 200, body = Vec<SubmissionResult>)),
 )]
 pub(super) async fn several(
-    State(rest): State<Rest>,
+    Asked(rest): Asked,
     TraceOf(trace): TraceOf,
     written: Written,
 ) -> Result<Json<Vec<SubmissionResult>>, Problem> {

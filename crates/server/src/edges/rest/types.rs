@@ -1,13 +1,13 @@
 //! Types of jobs, as a whole.
 
 use axum::Json;
-use axum::extract::State;
 use bellwether_core::Command;
 
+use super::Problem;
+use super::asked::Asked;
 use super::read::Path;
 use super::steer::command;
 use super::view::Done;
-use super::{Problem, Rest};
 
 /// Pause a type
 ///
@@ -17,7 +17,7 @@ use super::{Problem, Rest};
     params(("type" = String, Path, description = "The type of jobs")),
     responses((status = 200, body = Done)),
 )]
-pub(super) async fn pause(State(rest): State<Rest>, kind: Path) -> Result<Json<Done>, Problem> {
+pub(super) async fn pause(Asked(rest): Asked, kind: Path) -> Result<Json<Done>, Problem> {
     command(&rest, Command::Pause { kind: kind.name("type")? }).await
 }
 
@@ -27,6 +27,6 @@ pub(super) async fn pause(State(rest): State<Rest>, kind: Path) -> Result<Json<D
     params(("type" = String, Path, description = "The type of jobs")),
     responses((status = 200, body = Done)),
 )]
-pub(super) async fn resume(State(rest): State<Rest>, kind: Path) -> Result<Json<Done>, Problem> {
+pub(super) async fn resume(Asked(rest): Asked, kind: Path) -> Result<Json<Done>, Problem> {
     command(&rest, Command::Unpause { kind: kind.name("type")? }).await
 }

@@ -7,6 +7,7 @@ use bellwether_wire::json::{Worker, Workers};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::asked::Asked;
 use super::read::{Path, Query};
 use super::steer::command;
 use super::view::Done;
@@ -60,7 +61,7 @@ pub(super) async fn get(State(rest): State<Rest>, Path(id): Path) -> Result<Json
     params(("id" = String, Path, description = "Its id")),
     responses((status = 200, body = Done), (status = 404, description = "It is not known")),
 )]
-pub(super) async fn drain(State(rest): State<Rest>, id: Path) -> Result<Json<Done>, Problem> {
+pub(super) async fn drain(Asked(rest): Asked, id: Path) -> Result<Json<Done>, Problem> {
     command(&rest, Command::Drain { worker: id.name("id")? }).await
 }
 
@@ -71,6 +72,6 @@ pub(super) async fn drain(State(rest): State<Rest>, id: Path) -> Result<Json<Don
     params(("id" = String, Path, description = "Its id")),
     responses((status = 200, body = Done), (status = 404, description = "It is not known")),
 )]
-pub(super) async fn undrain(State(rest): State<Rest>, id: Path) -> Result<Json<Done>, Problem> {
+pub(super) async fn undrain(Asked(rest): Asked, id: Path) -> Result<Json<Done>, Problem> {
     command(&rest, Command::Undrain { worker: id.name("id")? }).await
 }

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use bellwether_core::model::{Actor, Name, excerpt};
 use futures_util::future::Either;
 use http::{HeaderMap, Request, Response, header};
 use tokio::sync::watch;
@@ -13,9 +14,14 @@ use tonic::body::Body;
 use tower::{Layer, Service};
 
 use super::access::{Access, access};
-use super::tokens::{NAMESPACE_DEFAULT, Tokens};
+use super::denials::{self, Cause};
+use super::leave::{Pass, WhileLetIn};
+use super::tokens::{NAMESPACE_DEFAULT, Tokens, hash};
 use crate::edges::contain::{Contained, ContainedBody};
 use crate::edges::listener::Caller;
+
+/// Who acts where nobody is asked for a token.
+const ANYBODY: &str = "anybody";
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Denied {
@@ -47,21 +53,22 @@ impl Door {
         Door { tokens }
     }
 
-    pub(crate) fn check(&self, path: &str, headers: &HeaderMap) -> Result<(), Denied> {
+    fn check(&self, path: &str, headers: &HeaderMap) -> Result<Guest, Denied> {
         if self.tokens.is_none() {
-            return Ok(());
+            return Ok(Guest(None));
         }
         self.admit(access(path).ok_or(Denied::Nobody)?, headers)
     }
 
-    pub(crate) fn admit(&self, access: Access, headers: &HeaderMap) -> Result<(), Denied> {
-        let Some(tokens) = &self.tokens else { return Ok(()) };
+    pub(crate) fn admit(&self, access: Access, headers: &HeaderMap) -> Result<Guest, Denied> {
+        let Some(tokens) = &self.tokens else { return Ok(Guest(None)) };
         if access == Access::Everybody {
-            return Ok(());
+            return Ok(Guest(None));
         }
         let token = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let token = token.and_then(|value| value.strip_prefix("Bearer ")).ok_or(Denied::NoToken)?;
-        let holder = tokens.borrow().holder(token).cloned().ok_or(Denied::UnknownToken)?;
+        let hash = hash(token);
+        let holder = tokens.borrow().get(&hash).cloned().ok_or(Denied::UnknownToken)?;
         let name = || holder.name.clone();
         if holder.has_expired() {
             return Err(Denied::Expired { name: name() });
@@ -74,7 +81,41 @@ impl Door {
             Access::Everybody | Access::Holders => true,
             Access::Roles(roles) => roles.iter().any(|role| holder.roles.contains(role)),
         };
-        if may { Ok(()) } else { Err(Denied::Role { name: name() }) }
+        let pass = || Pass { hash, holder: holder.clone(), tokens: tokens.clone() };
+        if may { Ok(Guest(Some(pass()))) } else { Err(Denied::Role { name: name() }) }
+    }
+}
+
+/// Somebody who was let in.
+#[derive(Debug)]
+pub(crate) struct Guest(Option<Pass>);
+
+impl Guest {
+    /// As events name them.
+    pub(crate) fn actor(&self, caller: Option<&Caller>) -> Option<Actor> {
+        let name = self.0.as_ref().map_or(ANYBODY, |pass| pass.holder.name.as_str());
+        let peer = caller.and_then(|caller| Name::new(&caller.address()).ok());
+        Some(Actor { name: Name::new(name).ok()?, peer })
+    }
+
+    /// What a long answer to them depends on.
+    pub(crate) fn into_pass(self) -> Option<Pass> {
+        self.0
+    }
+}
+
+impl Denied {
+    pub(crate) fn note(&self, what: &str, caller: Option<&Caller>) {
+        let cause = match self {
+            Denied::NoToken => Cause::NoToken,
+            Denied::UnknownToken => Cause::UnknownToken,
+            Denied::Expired { .. } => Cause::Expired,
+            Denied::Namespace { .. } => Cause::Namespace,
+            Denied::Role { .. } => Cause::Role,
+            Denied::Nobody => Cause::Nobody,
+        };
+        let peer = caller.map(Caller::address).unwrap_or_default();
+        denials::note(cause, what, &peer, self);
     }
 }
 
@@ -119,23 +160,31 @@ where
         self.inner.poll_ready(context)
     }
 
-    fn call(&mut self, request: Request<B>) -> Self::Future {
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        let caller = request.extensions().get::<Caller>().cloned();
         match self.door.check(request.uri().path(), request.headers()) {
-            Ok(()) => {
-                if let Some(caller) = request.extensions().get::<Caller>() {
+            Ok(guest) => {
+                if let Some(caller) = &caller {
                     caller.admit();
                 }
+                if let Some(actor) = guest.actor(caller.as_ref()) {
+                    request.extensions_mut().insert(actor);
+                }
                 let what = request.uri().path().to_owned();
-                Either::Right(Answering(Contained::new(what, self.inner.call(request))))
+                let answer = Contained::new(what, self.inner.call(request));
+                Either::Right(Answering(answer, guest.into_pass()))
             }
-            Err(denied) => Either::Left(ready(Ok(Status::from(denied).into_http()))),
+            Err(denied) => {
+                denied.note(&excerpt(request.uri().path()), caller.as_ref());
+                Either::Left(ready(Ok(Status::from(denied).into_http())))
+            }
         }
     }
 }
 
 /// An answer on its way; a bug in it ends it alone.
 #[derive(Debug)]
-pub(crate) struct Answering<F>(Contained<F>);
+pub(crate) struct Answering<F>(Contained<F>, Option<Pass>);
 
 impl<F, E> Future for Answering<F>
 where
@@ -145,10 +194,11 @@ where
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         let answered = std::task::ready!(Pin::new(&mut self.0).poll(context));
-        let what = self.0.what.clone();
+        let (what, pass) = (self.0.what.clone(), self.1.take());
         Poll::Ready(match answered {
             Ok(answer) => {
-                answer.map(|response| response.map(|body| Body::new(ContainedBody { what, body })))
+                let body = |body| WhileLetIn::new(ContainedBody { what, body }, pass);
+                answer.map(|response| response.map(|inner| Body::new(body(inner))))
             }
             Err(panicked) => Ok(Status::from(panicked).into_http()),
         })

@@ -2,8 +2,10 @@
 
 pub mod access;
 pub(crate) mod authorize;
+pub(crate) mod denials;
 pub(crate) mod hosts;
 pub(crate) mod keyring;
+pub(crate) mod leave;
 pub(crate) mod local;
 pub mod tls;
 pub mod tokens;

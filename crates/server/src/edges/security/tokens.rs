@@ -75,10 +75,13 @@ pub enum TokensError {
     Line { path: PathBuf, line: usize, problem: String },
 }
 
+/// What is kept of a token.
+pub(crate) type TokenHash = [u8; 32];
+
 /// The tokens that are let in, by hash.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tokens {
-    holders: HashMap<[u8; 32], Arc<Holder>>,
+    holders: HashMap<TokenHash, Arc<Holder>>,
 }
 
 impl Tokens {
@@ -110,11 +113,15 @@ impl Tokens {
     }
 
     pub fn holder(&self, token: &str) -> Option<&Arc<Holder>> {
-        self.holders.get(&hash(token))
+        self.get(&hash(token))
+    }
+
+    pub(crate) fn get(&self, hash: &TokenHash) -> Option<&Arc<Holder>> {
+        self.holders.get(hash)
     }
 }
 
-fn parse(line: &str) -> Result<([u8; 32], Holder), String> {
+fn parse(line: &str) -> Result<(TokenHash, Holder), String> {
     let mut fields = line.split_whitespace();
     let (Some(name), Some(roles), Some(hash)) = (fields.next(), fields.next(), fields.next())
     else {
@@ -150,7 +157,7 @@ fn parse(line: &str) -> Result<([u8; 32], Holder), String> {
 }
 
 /// One unsalted hash is enough because a token has 256 random bits: nobody can guess through that.
-fn hash(token: &str) -> [u8; 32] {
+pub(crate) fn hash(token: &str) -> TokenHash {
     *blake3::hash(token.as_bytes()).as_bytes()
 }
 

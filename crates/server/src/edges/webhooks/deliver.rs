@@ -58,9 +58,8 @@ impl Delivery {
         let wanted = EventsWanted {
             from: Some(self.done.next()),
             kinds: self.hook.kinds.clone(),
-            job: None,
-            run: None,
             follow: true,
+            ..EventsWanted::default()
         };
         let mut events = self.desk.events(wanted, std::convert::identity);
         let mut saved = Instant::now();

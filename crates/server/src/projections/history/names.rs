@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bellwether_core::Event;
-use bellwether_core::model::{JobNo, JobSpec, Name, RunId, Seq, WorkerNo};
+use bellwether_core::model::{Actor, ActorNo, JobNo, JobSpec, Name, RunId, Seq, WorkerNo};
+use bellwether_core::{Entry, Event};
 use bellwether_journal::Record;
 
 use super::seen::Seen;
@@ -13,6 +13,9 @@ use crate::projections::registry::{JobNames, LookupError, Registry};
 
 /// Jobs whose names are kept; the oldest are looked up again if they are still talked about.
 const JOBS_MAX: usize = 200_000;
+
+/// Actors whose names are kept.
+const ACTORS_KEPT: usize = 10_000;
 
 /// Shared by all who follow.
 #[derive(Debug, Clone, Default)]
@@ -26,18 +29,28 @@ pub(super) struct Names {
 struct Known {
     jobs: BTreeMap<JobNo, Arc<JobNames>>,
     workers: BTreeMap<WorkerNo, Arc<str>>,
+    actors: BTreeMap<ActorNo, Arc<Actor>>,
 }
+
+/// What is known of the names in an entry.
+type Named = (Option<Arc<JobNames>>, Option<Arc<str>>, Option<Arc<Actor>>);
 
 #[derive(Debug, Default)]
 struct Missing {
     jobs: Vec<JobNo>,
     workers: Vec<WorkerNo>,
+    actors: Vec<ActorNo>,
 }
 
 impl Missing {
-    fn note(&mut self, event: &Event, has_job: bool, has_worker: bool) {
-        self.jobs.extend(event.job().filter(|_| !has_job));
-        self.workers.extend(worker_of(event).filter(|_| !has_worker));
+    fn note(&mut self, entry: &Entry, (job, worker, actor): &Named) {
+        self.jobs.extend(entry.event.job().filter(|_| job.is_none()));
+        self.workers.extend(worker_of(&entry.event).filter(|_| worker.is_none()));
+        self.actors.extend(actor_of(entry).filter(|_| actor.is_none()));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.jobs.is_empty() && self.workers.is_empty() && self.actors.is_empty()
     }
 
     /// Each is asked for once.
@@ -46,6 +59,8 @@ impl Missing {
         self.jobs.dedup();
         self.workers.sort_unstable();
         self.workers.dedup();
+        self.actors.sort_unstable();
+        self.actors.dedup();
     }
 }
 
@@ -63,24 +78,25 @@ impl Names {
             let mut known = self.lock();
             let mut missing = Missing::default();
             let all = events(records, first, last).map(|(record, index)| {
-                let event = &record.entries[index].event;
-                known.hear(event);
-                let (job, worker) = known.names(event);
-                missing.note(event, job.is_some(), worker.is_some());
-                Seen::new(Arc::clone(record), index, job, worker)
+                let entry = &record.entries[index];
+                known.hear(&entry.event);
+                let named = known.names(entry);
+                missing.note(entry, &named);
+                let (job, worker, actor) = named;
+                Seen::new(Arc::clone(record), index, job, worker, actor)
             });
             let all: Vec<Seen> = all.collect();
             missing.settle();
             known.forget_old();
             (all, missing)
         };
-        if !missing.jobs.is_empty() || !missing.workers.is_empty() {
+        if !missing.is_empty() {
             // Whatever is not told here came before.
             registry.reach(Seq(first.0.saturating_sub(1))).await?;
             let found = look_up(missing, registry).await?;
             for seen in &mut all {
-                let (job, worker) = found.names(&seen.entry().event);
-                seen.fill_in(job, worker);
+                let (job, worker, actor) = found.names(seen.entry());
+                seen.fill_in(job, worker, actor);
             }
             self.lock().learn(found);
         }
@@ -93,10 +109,13 @@ impl Names {
 }
 
 async fn look_up(missing: Missing, registry: &Registry) -> Result<Known, LookupError> {
-    let Missing { jobs, workers } = missing;
+    let Missing { jobs, workers, actors } = missing;
     let numbers = workers.iter().map(|no| no.0).collect();
     let (job_names, worker_names) = registry.names(jobs.clone(), numbers).await?;
+    let found = registry.actors(actors.clone()).await?;
+    let actors = actors.into_iter().zip(found);
     Ok(Known {
+        actors: actors.filter_map(|(no, actor)| Some((no, Arc::new(actor?)))).collect(),
         jobs: jobs.into_iter().zip(job_names.into_iter().map(Arc::new)).collect(),
         workers: workers.into_iter().zip(worker_names.into_iter().map(Arc::from)).collect(),
     })
@@ -114,25 +133,33 @@ impl Known {
             Event::WorkerJoined { worker, spec } => {
                 self.workers.insert(*worker, spec.id.as_str().into());
             }
+            Event::ActorNamed { number, actor } => {
+                self.actors.insert(*number, Arc::new(actor.clone()));
+            }
             _ => {}
         }
     }
 
-    fn names(&self, event: &Event) -> (Option<Arc<JobNames>>, Option<Arc<str>>) {
-        let job = event.job().and_then(|no| self.jobs.get(&no)).cloned();
-        let worker = worker_of(event).and_then(|no| self.workers.get(&no)).cloned();
-        (job, worker)
+    fn names(&self, entry: &Entry) -> Named {
+        let job = entry.event.job().and_then(|no| self.jobs.get(&no)).cloned();
+        let worker = worker_of(&entry.event).and_then(|no| self.workers.get(&no)).cloned();
+        let actor = actor_of(entry).and_then(|no| self.actors.get(&no)).cloned();
+        (job, worker, actor)
     }
 
     fn learn(&mut self, found: Self) {
         self.jobs.extend(found.jobs);
         self.workers.extend(found.workers);
+        self.actors.extend(found.actors);
         self.forget_old();
     }
 
     fn forget_old(&mut self) {
         while self.jobs.len() > JOBS_MAX {
             self.jobs.pop_first();
+        }
+        while self.actors.len() > ACTORS_KEPT {
+            self.actors.pop_first();
         }
     }
 }
@@ -144,6 +171,10 @@ fn names_of(spec: &JobSpec, run: Option<&RunId>) -> JobNames {
         node: spec.node.as_ref().map_or(spec.id.as_str(), Name::as_str).to_owned(),
         kind: spec.kind().as_str().to_owned(),
     }
+}
+
+fn actor_of(entry: &Entry) -> Option<ActorNo> {
+    (entry.actor != ActorNo::default()).then_some(entry.actor)
 }
 
 fn worker_of(event: &Event) -> Option<WorkerNo> {

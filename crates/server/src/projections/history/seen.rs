@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bellwether_core::model::Actor;
 use bellwether_core::{Entry, Event};
 use bellwether_journal::Record;
 use bellwether_journal::envelope::envelope;
@@ -17,6 +18,7 @@ pub(crate) struct Seen {
     index: usize,
     job: Option<Arc<JobNames>>,
     worker: Option<Arc<str>>,
+    actor: Option<Arc<Actor>>,
 }
 
 impl Seen {
@@ -25,14 +27,21 @@ impl Seen {
         index: usize,
         job: Option<Arc<JobNames>>,
         worker: Option<Arc<str>>,
+        actor: Option<Arc<Actor>>,
     ) -> Seen {
-        Seen { record, index, job, worker }
+        Seen { record, index, job, worker, actor }
     }
 
     /// Puts names where there are none yet.
-    pub(super) fn fill_in(&mut self, job: Option<Arc<JobNames>>, worker: Option<Arc<str>>) {
+    pub(super) fn fill_in(
+        &mut self,
+        job: Option<Arc<JobNames>>,
+        worker: Option<Arc<str>>,
+        actor: Option<Arc<Actor>>,
+    ) {
         self.job = self.job.take().or(job);
         self.worker = self.worker.take().or(worker);
+        self.actor = self.actor.take().or(actor);
     }
 
     pub(crate) fn entry(&self) -> &Entry {
@@ -46,6 +55,12 @@ impl Seen {
             run_id: self.run_id(),
             node: job.map_or("", |job| &job.node),
             worker_id: self.worker.as_deref().unwrap_or_default(),
+            actor: self.actor.as_deref().map_or("", |actor| actor.name.as_str()),
+            peer: self
+                .actor
+                .as_deref()
+                .and_then(|actor| actor.peer.as_ref())
+                .map_or("", |peer| peer.as_str()),
         }
     }
 
@@ -74,6 +89,8 @@ impl Seen {
             node: names.node.to_owned(),
             job_id: names.job_id.to_owned(),
             worker_id: names.worker_id.to_owned(),
+            actor: names.actor.to_owned(),
+            peer: names.peer.to_owned(),
             payload: Some(entry_to_wire(entry, entry.at)),
             payload_hash: envelope.payload_hash.to_vec().into(),
             prior_hash: envelope.prior_hash.0.to_vec().into(),

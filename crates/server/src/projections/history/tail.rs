@@ -141,7 +141,7 @@ fn entry_size(entry: &Entry) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use bellwether_core::model::{Epoch, JobNo, Timestamp, Token};
+    use bellwether_core::model::{ActorNo, Epoch, JobNo, Timestamp, Token};
     use bellwether_journal::Chain;
 
     use super::*;
@@ -151,6 +151,7 @@ mod tests {
             seq: Seq(seq),
             at: Timestamp(seq),
             parent: None,
+            actor: ActorNo::default(),
             event: Event::Completed {
                 job: JobNo(1),
                 token: Token(1),

@@ -20,7 +20,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bellwether_core::model::{JobId, JobNo, Seq, Settlement};
+use bellwether_core::model::{Actor, ActorNo, JobId, JobNo, Seq, Settlement};
 use bellwether_journal::{Head, Reader, Record};
 use bellwether_wire::v1;
 use rusqlite::{Connection, ErrorCode};
@@ -272,6 +272,20 @@ impl Registry {
             let jobs = jobs.collect::<Result<_, _>>()?;
             let workers = workers.iter().map(|no| query::worker_name(connection, *no));
             Ok((jobs, workers.collect::<Result<_, _>>()?))
+        })
+        .await
+    }
+
+    /// Who these numbers stand for.
+    pub(crate) async fn actors(
+        &self,
+        numbers: Vec<ActorNo>,
+    ) -> Result<Vec<Option<Actor>>, LookupError> {
+        if numbers.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.read(move |connection| {
+            numbers.iter().map(|number| query::actor(connection, *number)).collect()
         })
         .await
     }

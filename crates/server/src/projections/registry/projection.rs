@@ -1,6 +1,9 @@
 //! Events into rows.
 
-use bellwether_core::model::{AcceptedJob, JobNo, RunId, Seq, Timestamp, WorkerNo};
+use bellwether_core::model::limits::ACTORS_MAX;
+use bellwether_core::model::{
+    AcceptedJob, Actor, ActorNo, JobNo, Name, RunId, Seq, Timestamp, WorkerNo,
+};
 use bellwether_core::{Entry, Event, State, Transition};
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
@@ -16,6 +19,9 @@ use crate::priority;
 const ROWS_AT_A_TIME: usize = 4;
 /// With more to write than this there is no time.
 const GENTLE_ROWS_MAX: usize = 2_000;
+
+/// Actors whose names are at hand.
+const ACTORS_KEPT: usize = 2 * ACTORS_MAX;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pace {
@@ -44,6 +50,9 @@ pub(super) struct Projection {
     pending: Pending,
     workers: FxHashMap<WorkerNo, String>,
     new_workers: Vec<WorkerNo>,
+    /// Those that may act again.
+    actors: FxHashMap<ActorNo, Name>,
+    new_actors: Vec<(ActorNo, Actor)>,
     /// The last entry that was projected, written or not.
     position: Seq,
     /// Its time, which is what ages are measured by: the wall clock may be set.
@@ -56,6 +65,7 @@ impl Projection {
     pub(super) fn open(connection: Connection, retention: Retention) -> rusqlite::Result<Self> {
         let stored = store::position(&connection)?;
         let workers = store::workers(&connection)?;
+        let actors = store::actors(&connection)?;
         let partitions = Partitions::load(&connection, retention)?;
         Ok(Projection {
             connection,
@@ -64,6 +74,8 @@ impl Projection {
             pending: Pending::default(),
             workers,
             new_workers: Vec::new(),
+            actors,
+            new_actors: Vec::new(),
             position: stored.complete,
             latest: Timestamp(0),
             stored,
@@ -104,11 +116,12 @@ impl Projection {
                 self.workers.insert(*worker, spec.id.to_string());
                 self.new_workers.push(*worker);
             }
+            Event::ActorNamed { number, actor } => self.name_actor(*number, actor),
             _ => {}
         }
         let about = entry.event.job();
         if let Some(job) = about {
-            let others = self.others(&entry.event)?;
+            let others = self.others(entry)?;
             self.change(job, entry.seq, |row| row.take(entry, others))?;
         }
         let moved = |transition: &Transition<'_>| Some(transition.job) != about;
@@ -121,6 +134,16 @@ impl Projection {
         })
     }
 
+    fn name_actor(&mut self, number: ActorNo, actor: &Actor) {
+        // The core forgets some, too; who is asked for in vain has no name.
+        if self.actors.len() >= ACTORS_KEPT {
+            self.actors
+                .retain(|known, _| number.0.saturating_sub(known.0) < ACTORS_KEPT as u32 / 2);
+        }
+        self.actors.insert(number, actor.name.clone());
+        self.new_actors.push((number, actor.clone()));
+    }
+
     fn take_jobs(
         &mut self,
         entry: &Entry,
@@ -130,18 +153,22 @@ impl Projection {
         let (seq, at) = (entry.seq, entry.at);
         // They may have ended and been written before a crash.
         let again = seq <= self.stored.reached;
+        let by = self.actors.get(&entry.actor).cloned();
         for (taken, job) in entry.transitions().zip(jobs) {
             if again && store::exists(&self.connection, taken.job)? {
                 continue;
             }
             let (spec, run, status) = (job.spec.clone(), run.cloned(), taken.to);
-            self.pending.take(taken.job, Fresh { spec, run, status, seq, since: seq, at });
+            let by = by.clone();
+            self.pending.take(taken.job, Fresh { spec, run, status, seq, since: seq, at, by });
         }
         Ok(())
     }
 
-    fn others(&self, event: &Event) -> rusqlite::Result<Others> {
-        let mut others = Others::default();
+    fn others(&self, entry: &Entry) -> rusqlite::Result<Others> {
+        let event = &entry.event;
+        let by = self.actors.get(&entry.actor).cloned();
+        let mut others = Others { by, ..Others::default() };
         if let Event::Assigned { worker, .. } = event {
             others.worker = self.workers.get(worker).cloned().unwrap_or_default();
         }
@@ -182,6 +209,9 @@ impl Projection {
         for no in self.new_workers.drain(..) {
             store::save_worker(connection, no, &self.workers[&no])?;
         }
+        for (no, actor) in self.new_actors.drain(..) {
+            store::save_actor(connection, no, &actor)?;
+        }
         for (index, no) in batch.iter().enumerate() {
             self.pending.with_row(*no, |row| {
                 let home = self.partitions.home(connection, row)?;
@@ -218,9 +248,11 @@ impl Projection {
         }
         self.pending = Pending::default();
         self.new_workers.clear();
+        self.new_actors.clear();
         self.stored = store::position(&self.connection)?;
         self.position = self.stored.complete;
         self.workers = store::workers(&self.connection)?;
+        self.actors = store::actors(&self.connection)?;
         self.partitions = Partitions::load(&self.connection, self.retention)?;
         Ok(())
     }
@@ -233,6 +265,7 @@ impl Projection {
             self.workers.insert(no, worker.id().to_string());
             self.new_workers.push(no);
         }
+        state.actors.iter().for_each(|(no, known)| self.name_actor(no, &known.actor));
         for (no, job) in state.jobs() {
             let run = job.run.and_then(|run| state.run(run)).map(|run| run.id.clone());
             let name = |worker| self.workers.get(&worker).cloned().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Questions to the registry.
 
-use bellwether_core::model::{JobId, JobNo, Settlement};
+use bellwether_core::model::{Actor, ActorNo, JobId, JobNo, Name, Settlement};
 use bellwether_wire::v1;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
@@ -90,6 +90,17 @@ pub(super) fn job_names(connection: &Connection, no: JobNo) -> Result<JobNames, 
 pub(super) fn worker_name(connection: &Connection, no: u32) -> Result<String, QueryError> {
     let mut statement = connection.prepare_cached("SELECT id FROM workers WHERE no = ?1")?;
     Ok(statement.query_row([no], |row| row.get(0)).optional()?.unwrap_or_default())
+}
+
+/// None if it is not remembered.
+pub(super) fn actor(connection: &Connection, no: ActorNo) -> Result<Option<Actor>, QueryError> {
+    let mut statement = connection.prepare_cached("SELECT name, peer FROM actors WHERE no = ?1")?;
+    let found =
+        statement.query_row([no.0], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)));
+    let found = found.optional()?;
+    Ok(found.and_then(|(name, peer)| {
+        Some(Actor { name: Name::new(&name).ok()?, peer: Name::new(&peer).ok() })
+    }))
 }
 
 /// Newest first.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bellwether_core::life::AttemptStep;
 use bellwether_core::model::{
-    JobNo, JobSpec, JobStatus, Phase, RunId, Seq, Timestamp, Token, WorkerNo,
+    JobNo, JobSpec, JobStatus, Name, Phase, RunId, Seq, Timestamp, Token, WorkerNo,
 };
 use bellwether_core::{AttemptChange, AttemptEnd, Counts, Entry, Event, Job, JobState};
 use bellwether_wire::decision::decision_to_wire;
@@ -26,6 +26,8 @@ pub(super) struct Fresh {
     /// Of the first one.
     pub(super) since: Seq,
     pub(super) at: Timestamp,
+    /// Who submitted it.
+    pub(super) by: Option<Name>,
 }
 
 #[derive(Debug, Clone)]
@@ -59,6 +61,8 @@ pub(super) struct Others {
     pub(super) worker: String,
     /// The dependency that did not complete.
     pub(super) because: Option<String>,
+    /// Who wished for it.
+    pub(super) by: Option<Name>,
 }
 
 impl Row {
@@ -69,6 +73,7 @@ impl Row {
             run_id: fresh.run.as_ref().map_or_else(String::new, RunId::to_string),
             submitted_at: fresh.at.0,
             position: fresh.seq.0,
+            submitted_by: fresh.by.as_ref().map_or_else(String::new, Name::to_string),
             ..Default::default()
         };
         let kept = Kept::Nowhere(fresh.spec.clone());
@@ -84,7 +89,7 @@ impl Row {
     ) -> Row {
         let (spec, seq, at) = (job.spec.clone(), job.last, job.submitted_at);
         let status = job.state.status();
-        let mut row = Row::of(no, &Fresh { spec, run, status, seq, since: seq, at });
+        let mut row = Row::of(no, &Fresh { spec, run, status, seq, since: seq, at, by: None });
         row.job.ended_at = job.ended().map_or(0, |at| at.0);
         row.set_counts(job.counts);
         if let JobState::Completed { result_hash, .. } = &job.state {
@@ -130,6 +135,13 @@ impl Row {
         self.set_counts(counts);
         if let Some(step) = entry.attempt() {
             self.take_step(&step, entry.at, others.worker);
+        }
+        let by_hand = matches!(
+            entry.event,
+            Event::Cancelled { .. } | Event::Reopened { .. } | Event::Pinned { .. }
+        );
+        if let Some(by) = others.by.filter(|_| by_hand) {
+            self.job.changed_by = by.to_string();
         }
         if let Event::Progressed { permille, note, .. } = &entry.event {
             self.job.progress_permille = *permille;

@@ -53,6 +53,11 @@ const TABLES: &str = "
     INSERT INTO position VALUES (1, 0, 0);
 ";
 
+/// Files of before there were actors have none.
+const ACTORS_TABLE: &str = "CREATE TABLE IF NOT EXISTS actors (
+    no INTEGER PRIMARY KEY, name TEXT NOT NULL, peer TEXT NOT NULL
+)";
+
 /// Where a job's row lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Home {
@@ -97,6 +102,7 @@ pub(super) fn open(path: &Path, retention: Retention) -> rusqlite::Result<Connec
         migrate::FORMER => migrate::carry_over(&connection, retention)?,
         _ => create(&connection)?,
     }
+    connection.execute_batch(ACTORS_TABLE)?;
     if number(&connection, "auto_vacuum")? != INCREMENTAL {
         // A file of before it gave back space learns to while it is written anew.
         connection.pragma_update(None, "auto_vacuum", INCREMENTAL)?;
@@ -131,6 +137,7 @@ pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
     drop(statement);
     transaction.execute_batch(&drops)?;
     create_tables(&transaction)?;
+    transaction.execute_batch(ACTORS_TABLE)?;
     transaction.commit()
 }
 

@@ -1,6 +1,7 @@
 //! Rows in the file.
 
-use bellwether_core::model::{JobNo, Seq, WorkerNo};
+use bellwether_core::model::limits::ACTORS_MAX;
+use bellwether_core::model::{Actor, ActorNo, JobNo, Name, Seq, WorkerNo};
 use bellwether_wire::job::job_to_wire;
 use bellwether_wire::v1;
 use prost::Message as _;
@@ -13,6 +14,8 @@ use super::schema::Home;
 
 /// A spec up to this size lies in the job's own row, though that is written again and again.
 const SPEC_BYTES_INSIDE: usize = 2_048;
+/// Actors whose names are kept: those that were named last.
+const ACTORS_KEPT: i64 = 100_000;
 
 pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
@@ -54,10 +57,35 @@ pub(super) fn workers(connection: &Connection) -> rusqlite::Result<FxHashMap<Wor
     rows.collect()
 }
 
+pub(super) fn actors(connection: &Connection) -> rusqlite::Result<FxHashMap<ActorNo, Name>> {
+    let sql = "SELECT no, name FROM actors ORDER BY no DESC LIMIT ?1";
+    let mut statement = connection.prepare(sql)?;
+    let rows = statement.query_map([ACTORS_MAX as i64], |row| {
+        Ok((ActorNo(row.get(0)?), Name::new(&row.get::<_, String>(1)?).ok()))
+    })?;
+    rows.filter_map(|row| row.map(|(no, name)| Some((no, name?))).transpose()).collect()
+}
+
 pub(super) fn save_worker(connection: &Connection, no: WorkerNo, id: &str) -> rusqlite::Result<()> {
     connection
         .prepare_cached("INSERT OR REPLACE INTO workers VALUES (?1, ?2)")?
         .execute(params![no.0, id])
+        .map(drop)
+}
+
+/// Those who acted long ago are forgotten.
+pub(super) fn save_actor(
+    connection: &Connection,
+    no: ActorNo,
+    actor: &Actor,
+) -> rusqlite::Result<()> {
+    let peer = actor.peer.as_ref().map_or("", |peer| peer.as_str());
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO actors VALUES (?1, ?2, ?3)")?
+        .execute(params![no.0, actor.name.as_str(), peer])?;
+    connection
+        .prepare_cached("DELETE FROM actors WHERE no <= ?1")?
+        .execute([i64::from(no.0) - ACTORS_KEPT])
         .map(drop)
 }
 

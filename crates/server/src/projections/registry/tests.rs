@@ -257,7 +257,7 @@ fn write_completed(
         spec.payload = vec![7; 1_000].into();
         let (spec, at) = (Arc::new(spec), Timestamp(no * 1_000_000));
         let status = JobStatus::Ready;
-        let fresh = Fresh { spec, run: None, status, seq: Seq(no), since: Seq(no), at };
+        let fresh = Fresh { spec, run: None, status, seq: Seq(no), since: Seq(no), at, by: None };
         let mut row = Row::of(JobNo(no), &fresh);
         row.enter(JobStatus::Completed, at);
         let home = partitions.home(&transaction, &row).unwrap();

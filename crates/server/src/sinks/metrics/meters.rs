@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use bellwether_core::model::{Micros, Timestamp, WallAhead};
+use bellwether_core::model::{Actor, Micros, Timestamp, WallAhead};
 use bellwether_core::{Command, Engine, Handled};
 use bellwether_host::Observer;
 
@@ -50,7 +50,7 @@ impl Default for Meters {
 }
 
 impl Observer for Meters {
-    fn asked(&mut self, _: Timestamp, _: &Command, _: &Engine) {
+    fn asked(&mut self, _: Timestamp, _: Option<&Actor>, _: &Command, _: &Engine) {
         self.commands += 1;
         self.begun = (self.commands % TIMED_ONE_IN == 1).then(Instant::now);
     }

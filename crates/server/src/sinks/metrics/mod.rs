@@ -22,6 +22,7 @@ use tokio::sync::watch;
 use crate::disk_budget::DiskBudget;
 use crate::edges::contain;
 use crate::edges::desk::Audience;
+use crate::edges::security::denials;
 use crate::event_loop::{Handle, Unavailable};
 use crate::projections::telemetry::sighting::Sighting;
 pub(crate) use meters::Meters;
@@ -92,6 +93,11 @@ impl Metrics {
         .sample(&[], self.audience.cut_off());
         let help = "Requests that were ended by a bug of the scheduler";
         text.counter("bellwether_requests_panicked_total", help, contain::panics());
+        let help = "Requests that were not let in, by why";
+        let denied = text.family("bellwether_denied_total", Kind::Counter, help);
+        denials::counts().for_each(|(cause, count)| {
+            denied.sample(&[("cause", cause)], count);
+        });
         self.sinks.write(&mut text);
         self.queues.write(seen.position, &mut text);
         process::write(&mut text);

@@ -25,8 +25,9 @@ async fn a_watcher_goes_on_after_a_restart_without_a_gap_or_a_repeat() -> Result
         json!({ "run": "r", "jobs": [{ "id": "x", "type": "t" }, { "id": "y", "type": "t" }] });
     fixture.post("/scheduler/runs", run.to_string()).await?;
     let mut seen = Vec::new();
-    // One of the two jobs of the run, which lie at the same position.
-    for _ in 0..3 {
+    // Who submits is told first; then two jobs, and one of the two of the run, which lie at the same
+    // position.
+    for _ in 0..4 {
         seen.push(first.next().await?.context("there is more")?.id);
     }
     let last = seen.last().context("some were seen")?.clone();

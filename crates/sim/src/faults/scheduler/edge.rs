@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use bellwether_core::Command;
-use bellwether_core::model::Seq;
+use bellwether_core::model::{Actor, Name, Seq};
 use bellwether_host::{Edge, NumberedReport, Registration, ReportNumber, SessionInput, SessionKey};
 
 use super::Process;
@@ -15,6 +15,9 @@ use crate::faults::stage::Stage;
 
 /// Of a worker that has no session; its reports are handled, and nobody hears the answer.
 const NO_SESSION: SessionKey = SessionKey(0);
+
+/// The names that clients go by.
+const CLIENTS: u64 = 3;
 
 #[derive(Debug)]
 pub(super) struct SimEdge;
@@ -95,7 +98,9 @@ impl Process {
         let ticket = Ticket(self.sessions.numbers);
         let commands = vec![letter.command.clone()];
         let mut witness = Witness::new(stage, &mut self.twin, self.reign);
-        self.host.handle_commands(commands, ticket, &mut witness);
+        let name = Name::fixed(&format!("client-{}", ticket.0 % CLIENTS));
+        let by = Actor { name, peer: None };
+        self.host.handle_commands(commands, Some(&by), ticket, &mut witness);
         self.sessions.letters.insert(ticket, self.unanswered(letter, before));
     }
 
@@ -141,8 +146,8 @@ impl Process {
                     }
                 }
                 let link = Link { key, worker, instance, connection };
-                let connection = u64::from(connection);
-                input.register = Some(Registration { spec, held, connection, admission, link });
+                let (connection, by) = (u64::from(connection), None);
+                input.register = Some(Registration { spec, held, connection, admission, link, by });
             }
             Command::Report { attempt, report, .. } => {
                 input.reports.push(NumberedReport { number, attempt, report });

@@ -1,7 +1,7 @@
 //! Shows the court what a host does while it does it, and lets a second engine do the same.
 
 use bellwether_core::model::{
-    HeldAttempt, Micros, Seq, Timestamp, WallAhead, WorkerId, WorkerSpec,
+    Actor, HeldAttempt, Micros, Seq, Timestamp, WallAhead, WorkerId, WorkerSpec,
 };
 use bellwether_core::{Command, Effect, Engine, Handled};
 use bellwether_host::Observer;
@@ -27,11 +27,11 @@ impl<'a> Witness<'a> {
 }
 
 impl Observer for Witness<'_> {
-    fn asked(&mut self, now: Timestamp, command: &Command, engine: &Engine) {
+    fn asked(&mut self, now: Timestamp, by: Option<&Actor>, command: &Command, engine: &Engine) {
         let held = named_and_held(engine, command);
         self.asked = Some((command.clone(), held, engine.last_seq()));
         if let Some(twin) = &mut self.twin {
-            twin.handle(now, command.clone());
+            twin.handle_by(now, by, command.clone());
         }
     }
 

@@ -1,0 +1,102 @@
+//! What it costs that whoever connects must show who they are.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::Args;
+use serde::Serialize;
+
+use crate::figures::{Sheet, median};
+use crate::load::{Load, Payload, Shape, WARM_UP_JOBS};
+use crate::scheduler::Scheduler;
+use crate::stage::{Fleet, Stage, folder_in};
+use crate::submit::{self, submit};
+
+const PAYLOAD_BYTES: usize = 32;
+
+/// Jobs a second end to end with tokens, as a scheduler is without a word, and with `auth: off`.
+/// Rounds of both alternate.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// No-op jobs in each run
+    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    jobs: u64,
+    /// Runs of each kind
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
+    /// Workers, all in this process
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    workers: u32,
+    /// Slots of each worker
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    slots: u32,
+    /// Folder for data, removed afterwards; the current folder by default
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// Of the medians: on through off.
+    ratio: f64,
+    off_per_s: f64,
+    on_per_s: f64,
+    jobs: u64,
+    rounds: Vec<Round>,
+}
+
+#[derive(Debug, Serialize)]
+struct Round {
+    on: bool,
+    jobs_per_s: f64,
+}
+
+/// # Errors
+/// When a scheduler does not start, or jobs do not end.
+pub async fn measure(options: &Options) -> anyhow::Result<Report> {
+    let folder = folder_in(options.data_dir.as_deref())?;
+    let mut rounds = Vec::new();
+    for number in 0..2 * options.rounds {
+        // off on, on off, off on: what changes with time hits both alike.
+        let on = (number / 2 + number) % 2 == 1;
+        let data = folder.path().join(format!("data-{number}"));
+        rounds.push(Round { on, jobs_per_s: one_run(options, &data, on).await? });
+        std::fs::remove_dir_all(&data)?;
+    }
+    Ok(Report::new(options.jobs, rounds))
+}
+
+async fn one_run(options: &Options, data: &Path, on: bool) -> anyhow::Result<f64> {
+    let auth = if on { "on" } else { "off" };
+    let settings = [("BELLWETHER_AUTH", auth.to_owned())];
+    let scheduler = Scheduler::start(data, None, &settings).await?;
+    let load = |name, jobs| Load::new(name, Shape::Single(jobs), Payload::Filled(PAYLOAD_BYTES));
+    let (warm_up, load) = (load("warm", WARM_UP_JOBS), load("job", options.jobs));
+    let fleet = Fleet { workers: options.workers, slots: options.slots };
+    let stage = Stage::start(scheduler, fleet, &[&warm_up, &load]).await?;
+    warm_up.warm_up(&stage.client).await?;
+    submit(&stage.client, &load, None, submit::BATCH).await?;
+    load.tally.wait_until_confirmed().await?;
+    stage.stop().await?;
+    let took = load.tally.took().context("all jobs have ended")?;
+    Ok(options.jobs as f64 / took.as_secs_f64())
+}
+
+impl Report {
+    fn new(jobs: u64, rounds: Vec<Round>) -> Report {
+        let of = |on| median(rounds.iter().filter(|r| r.on == on).map(|r| r.jobs_per_s));
+        let (off_per_s, on_per_s) = (of(false), of(true));
+        Report { ratio: on_per_s / off_per_s, off_per_s, on_per_s, jobs, rounds }
+    }
+
+    #[must_use]
+    pub fn sheet(&self) -> Sheet {
+        let mut sheet = Sheet::new(&["auth", "jobs/s"]);
+        for round in &self.rounds {
+            sheet.row(if round.on { "on" } else { "off" }, &[round.jobs_per_s]);
+        }
+        let (on, off) = (self.on_per_s, self.off_per_s);
+        sheet.closing = format!("\n{on:.0} of {off:.0} jobs/s: {:.2}\n", self.ratio);
+        sheet
+    }
+}
