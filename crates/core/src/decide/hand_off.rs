@@ -44,21 +44,13 @@ impl Engine {
         self.check_signer(worker, handoff)?;
         self.check_expiry(no, handoff)?;
         self.check_receiver(worker, &handoff.receiver)?;
-        let payload_hash: [u8; 32] = Sha256::digest(&job.spec.payload).into();
-        if handoff.payload_hash != payload_hash {
-            return Err(Rejection::OtherPayload { job: no });
-        }
-        let chain = self.state.handoffs_of(no);
-        if chain.len() >= HANDOFFS_MAX {
+        if self.state.handoffs_of(no).len() >= HANDOFFS_MAX {
             return Err(Rejection::TooManyHandoffs { job: no, max: HANDOFFS_MAX });
-        }
-        let previous = chain.last().map_or(HandoffSignature::NONE, |last| last.signature);
-        if handoff.previous != previous {
-            return Err(Rejection::HandoffChain { job: no });
         }
         Ok(())
     }
 
+    /// It was signed for this job as it is now.
     fn check_handed_attempt(
         &self,
         no: JobNo,
@@ -69,11 +61,20 @@ impl Engine {
         if self.has(crate::defect::Defect::HandsOffAnyJob) {
             return Ok(());
         }
-        if handoff.job == self.state.expect_job(no).spec.id && handoff.token == token {
-            return Ok(());
+        let spec = &self.state.expect_job(no).spec;
+        if handoff.job != spec.id || handoff.token != token {
+            let (signed_for, signed_token) = (handoff.job.clone(), handoff.token);
+            return Err(Rejection::HandoffElsewhere { job: no, signed_for, signed_token });
         }
-        let (signed_for, signed_token) = (handoff.job.clone(), handoff.token);
-        Err(Rejection::HandoffElsewhere { job: no, signed_for, signed_token })
+        let payload_hash: [u8; 32] = Sha256::digest(&spec.payload).into();
+        if handoff.payload_hash != payload_hash {
+            return Err(Rejection::OtherPayload { job: no });
+        }
+        let last = self.state.handoffs_of(no).last();
+        if handoff.previous != last.map_or(HandoffSignature::NONE, |last| last.signature) {
+            return Err(Rejection::HandoffChain { job: no });
+        }
+        Ok(())
     }
 
     fn check_signer(&self, worker: WorkerNo, handoff: &Handoff) -> Result<(), Rejection> {

@@ -8,9 +8,10 @@ use bellwether_core::model::{
 };
 use bellwether_core::{Command, Report};
 
-use super::SimWorker;
+use super::{HeldPhase, SimWorker};
 use crate::faults::due::About;
 use crate::faults::plan::{self, ROLES};
+use crate::faults::scheduler::WALL_START;
 use crate::faults::stage::Stage;
 
 /// Per thousand: an attempt is handed off instead of being ended; a handoff is signed and not sent.
@@ -62,7 +63,7 @@ impl SimWorker {
             key: self.spec.public_key.unwrap_or(WorkerKey([0; 32])),
             token,
             epoch: Epoch(1),
-            expires: Timestamp(stage.now + holds),
+            expires: Timestamp(WALL_START + stage.now + holds),
             previous: held.previous,
             signature: HandoffSignature(signature),
         })
@@ -73,14 +74,21 @@ impl SimWorker {
         if stage.overheard.is_empty() || !stage.random.chance(stage.weather.forge) {
             return;
         }
+        let mine = |signed: &&Handoff| signed.from == self.spec.id;
+        let own: Vec<Handoff> = stage.overheard.iter().filter(mine).cloned().collect();
+        let held = self.held.iter().find(|held| held.phase == HeldPhase::Running);
+        let (signed, attempt) = match held {
+            // Another attempt of the same worker: nothing but what was signed tells them apart.
+            Some(held) if !own.is_empty() => (stage.random.pick(&own).clone(), held.attempt),
+            _ => {
+                let signed = stage.random.pick(&stage.overheard.clone()).clone();
+                let Some((job, _)) = stage.court.ledger().job_named(&signed.job) else { return };
+                let token = signed.token;
+                (signed, HeldAttempt { job, token })
+            }
+        };
         stage.count("handoff_replayed");
-        let signed = stage.random.pick(&stage.overheard.clone()).clone();
-        let named = stage.court.ledger().job_named(&signed.job).map(|(no, _)| no);
-        let own = self.held.iter().map(|held| held.attempt).next();
-        let own = own.filter(|_| stage.random.chance(500));
-        let attempt = own.or(named.map(|job| HeldAttempt { job, token: signed.token }));
-        let Some(attempt) = attempt else { return };
-        let worker = if own.is_some() { self.spec.id.clone() } else { signed.from.clone() };
+        let worker = self.spec.id.clone();
         let report = Report::HandOff(Box::new(signed));
         self.send(stage, About::Forgery, Command::Report { worker, attempt, report });
     }
