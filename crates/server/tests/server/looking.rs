@@ -1,12 +1,21 @@
 //! Waiting, watching, searching.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, Result};
 use bellwether_core::model::Micros;
+use bellwether_server::ServerConfig;
 use bellwether_wire::v1;
 use bellwether_wire::v1::JobState;
 use bellwether_wire::v1::report::Report as Kind;
+use bellwether_wire::v1::scheduler_client::SchedulerClient;
+use tonic::transport::Endpoint;
 
-use crate::fixture::{Fixture, accepted, job, rejection};
+use crate::fixture::{DEADLINE, Fixture, accepted, job, rejection};
+
+/// How long one who follows may take nothing.
+const TOO_SLOW: Duration = Duration::from_secs(1);
+const WINDOW_BYTES: u32 = 65_535;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_waits_is_told_of_every_end() -> Result<()> {
@@ -210,5 +219,41 @@ async fn a_snapshot_is_the_state() -> Result<()> {
     }
     let engine = bellwether_journal::state::decode(&bytes)?;
     assert!(engine.state().job_no("a").is_some());
+    Ok(())
+}
+
+/// Several messages of what has ended are more than the buffers between the two can hold.
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_waits_and_takes_nothing_is_cut_off_and_told_and_counted() -> Result<()> {
+    let patience = |config: &mut ServerConfig| config.limits.follow_timeout = TOO_SLOW;
+    let mut fixture = Fixture::with(patience).await?;
+    // Long names make large messages.
+    let ids: Vec<String> = (0..12_000).map(|number| format!("{number:0>200}")).collect();
+    for ids in ids.chunks(1_000) {
+        fixture.submit(ids.iter().map(|id| job(id)).collect()).await?;
+    }
+    // On a connection of its own, into which little fits.
+    let address = format!("http://{}", fixture.server.grpc_address());
+    let narrow = Endpoint::from_shared(address)?.initial_stream_window_size(WINDOW_BYTES);
+    let mut slow = SchedulerClient::new(narrow.connect().await?);
+    let request = v1::WaitJobsRequest { ids: ids.clone(), progress: false };
+    let mut ends = slow.wait_jobs(request).await?.into_inner();
+    fixture.client.cancel(v1::CancelRequest { ids, reason: String::new() }).await?;
+    let counted = async {
+        loop {
+            let metrics = fixture.get("/metrics").await?;
+            if String::from_utf8_lossy(&metrics.body).contains("followers_cut_off_total 1") {
+                return Ok::<_, anyhow::Error>(());
+            }
+        }
+    };
+    tokio::time::timeout(DEADLINE, counted).await??;
+    let why = loop {
+        match ends.message().await {
+            Ok(message) => drop(message.context("it does not end without a word")?),
+            Err(why) => break why,
+        }
+    };
+    assert!(why.message().contains("not taken in time"), "{why}");
     Ok(())
 }

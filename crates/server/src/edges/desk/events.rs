@@ -61,7 +61,7 @@ impl Audience {
     }
 
     /// None if whoever listens did not take it in time, which cuts them off.
-    pub(super) async fn within<T>(&self, sent: impl Future<Output = T>) -> Option<T> {
+    pub(crate) async fn within<T>(&self, sent: impl Future<Output = T>) -> Option<T> {
         let sent = tokio::time::timeout(self.patience, sent).await;
         if sent.is_err() {
             self.cut_off.fetch_add(1, Ordering::Relaxed);

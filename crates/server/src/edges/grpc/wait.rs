@@ -53,11 +53,13 @@ pub(super) async fn wait_jobs(
         let found = found.ok_or_else(|| status(Unanswered::UnknownJob { id: id.to_string() }))?;
         ended.push(desk.shown().job(found));
     }
-    let (sender, receiver) = mpsc::channel(MESSAGES_MAX);
+    // One more for the last word.
+    let (sender, receiver) = mpsc::channel(MESSAGES_MAX + 1);
     contain::spawn("WaitJobs", send(desk.clone(), ended, ends, sender));
     Ok(Box::pin(ReceiverStream::new(receiver)))
 }
 
+/// What has ended waits until it is taken, so one that takes nothing is told, counted and cut off.
 async fn send(
     desk: Desk,
     ended: Vec<v1::Job>,
@@ -66,18 +68,25 @@ async fn send(
 ) {
     let mut jobs = ended;
     let mut buffer = Vec::new();
+    let Ok(last_word) = answers.clone().reserve_owned().await else { return };
     loop {
         if !jobs.is_empty() {
             let rest = jobs.split_off(jobs.len().min(MESSAGE_JOBS_MAX));
             let response = v1::WaitJobsResponse { jobs: std::mem::replace(&mut jobs, rest) };
-            if answers.send(Ok(response)).await.is_err() {
-                return;
+            match desk.audience.within(answers.send(Ok(response))).await {
+                Some(Ok(())) => continue,
+                Some(Err(_)) => return,
+                None => return drop(last_word.send(Err(status(Unanswered::TooSlow)))),
             }
-            continue;
         }
-        // The senders are gone once the last job has ended, or if the loop forgot them all.
-        if ends.recv_many(&mut buffer, MESSAGE_JOBS_MAX).await == 0 {
-            return;
+        tokio::select! {
+            // The senders are gone once the last job has ended, or if the loop forgot them all.
+            received = ends.recv_many(&mut buffer, MESSAGE_JOBS_MAX) => {
+                if received == 0 {
+                    return;
+                }
+            }
+            () = answers.closed() => return,
         }
         let shown = desk.shown();
         jobs.extend(buffer.drain(..).map(|ended| ended_view(&ended, shown)));
