@@ -36,7 +36,10 @@ impl Finder {
                 _ = stopping.changed() => break,
             }
             let old = std::mem::replace(&mut sent, self.ledger.sent_up_to());
-            if let Err(error) = self.look(old).await {
+            let begun = Instant::now();
+            if let Err(error) = self.look(old).await
+                && self.promises.is_calm_since(begun)
+            {
                 self.promises.broken(format!("error: a job can't be looked up: {error}"));
             }
         }
@@ -46,8 +49,15 @@ impl Finder {
     /// Waits until all have ended; the rest is told.
     pub(super) async fn finish(&mut self, within: Duration) -> Result<(), ClientError> {
         let deadline = Instant::now() + within;
-        while self.look(self.ledger.sent_up_to()).await? > 0 {
-            if Instant::now() > deadline {
+        loop {
+            let late = Instant::now() > deadline;
+            match self.look(self.ledger.sent_up_to()).await {
+                Ok(0) => return Ok(()),
+                Err(error) if late => return Err(error),
+                // The history may have to catch up.
+                Ok(_) | Err(_) => {}
+            }
+            if late {
                 let open = self.ledger.open(self.settled..self.ledger.sent_up_to());
                 let open: Vec<_> = open.take(ASKED_MAX).collect();
                 self.promises.broken(format!(
@@ -57,16 +67,17 @@ impl Finder {
             }
             tokio::time::sleep(LOOK_AGAIN).await;
         }
-        Ok(())
     }
 
     /// How many have not ended.
     async fn look(&mut self, up_to: u64) -> Result<usize, ClientError> {
         let open: Vec<u64> = self.ledger.open(self.settled..up_to).take(ASKED_MAX).collect();
         let mut still_open = Vec::new();
+        // The history knows of them there; what it does not know now, it may know a moment later.
+        let position = self.client.status().await?.position;
         for number in &open {
             let id = Ledger::id(*number);
-            match self.client.job(&id, 0).await {
+            match self.client.job(&id, position).await {
                 Ok(job) if job.has_ended() => self.ledger.confirm(&id),
                 Ok(_) => still_open.push(*number),
                 Err(error) if error.code() == Some("unknown_job") => {

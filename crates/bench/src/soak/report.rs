@@ -99,7 +99,8 @@ impl Minute {
                 self.start_p99_ms,
                 limits.start_p99_ms_max.unwrap_or(f64::INFINITY),
             ),
-            ("jobs/s missing", least - self.acknowledged_per_s, 0.0),
+            ("jobs/s not taken", least - self.acknowledged_per_s, 0.0),
+            ("jobs/s not done", least - self.confirmed_per_s, 0.0),
         ];
         let beyond = checks.into_iter().filter(|(_, value, most)| value > most);
         let minute = self.minute;
@@ -214,7 +215,7 @@ mod tests {
         assert_eq!(minute(1, 1_100, 1).judge(&LIMITS), [""; 0]);
         let lagging = Minute { lag_s: 3.0, acknowledged_per_s: 900.0, ..minute(2, 1_101, 1) };
         let broken = lagging.judge(&LIMITS).join("; ");
-        for word in ["minute 2", "rows", "behind", "80.0 jobs/s missing"] {
+        for word in ["minute 2", "rows", "behind", "80.0 jobs/s not taken"] {
             assert!(broken.contains(word), "{broken}");
         }
     }
