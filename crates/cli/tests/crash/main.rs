@@ -15,4 +15,5 @@ mod site;
 mod stage;
 mod time;
 mod tracer;
+mod volume;
 mod workers;
