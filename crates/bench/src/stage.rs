@@ -81,10 +81,12 @@ impl Stage {
 
     pub(crate) async fn stop(self) -> anyhow::Result<()> {
         self.workers.iter().for_each(RunningWorker::leave);
+        // Before they have all said goodbye, which takes long where they are many.
+        self.scheduler.stop().await?;
         for mut worker in self.workers {
             worker.ended().await?;
         }
-        self.scheduler.stop().await
+        Ok(())
     }
 }
 
