@@ -13,6 +13,8 @@ pub mod core;
 mod disk;
 pub mod end_to_end;
 mod figures;
+pub mod followers;
+pub mod history;
 mod http;
 mod load;
 pub mod queue;

@@ -1,6 +1,6 @@
 //! `bellwether bench`: how fast it is here.
 
-use bellwether_bench::{Sheet, core, end_to_end, queue, sinks};
+use bellwether_bench::{Sheet, core, end_to_end, followers, history, queue, sinks};
 use bellwether_server::descriptors;
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -31,6 +31,8 @@ pub(crate) struct Arguments {
 enum Command {
     Core(core::Options),
     Sinks(sinks::Options),
+    Followers(followers::Options),
+    History(history::Options),
 }
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
@@ -47,6 +49,14 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
         }
         Some(Command::Sinks(options)) => {
             let report = block_on(sinks::measure(&options))?;
+            print(json, &report, || report.sheet())
+        }
+        Some(Command::Followers(options)) => {
+            let report = block_on(followers::measure(&options))?;
+            print(json, &report, || report.sheet())
+        }
+        Some(Command::History(options)) => {
+            let report = block_on(history::measure(&options))?;
             print(json, &report, || report.sheet())
         }
         None if arguments.queue.queue.is_empty() => {

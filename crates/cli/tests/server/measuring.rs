@@ -6,9 +6,12 @@ use crate::fixture::bellwether;
 
 fn bench(more: &[&str]) -> Value {
     let folder = tempfile::tempdir().expect("the temporary folder is writable");
+    let given = more.contains(&"--workers");
+    let fleet: &[&str] = if given { &[] } else { &["--workers", "2", "--slots", "4"] };
     let output = bellwether()
         .current_dir(folder.path())
-        .args(["bench", "--workers", "2", "--slots", "4", "--json"])
+        .args(["bench", "--json"])
+        .args(fleet)
         .args(more)
         .output()
         .expect("the binary was built for this test");
@@ -27,6 +30,7 @@ fn the_benchmark_reports_what_it_promises() {
         &["--jobs", "500", "--guarantee", "exactly_once"],
         &["--chain", "20"],
         &["--fan", "50"],
+        &["--jobs", "2000", "--workers", "1200", "--slots", "1"],
     ] {
         let report = bench(more);
         for key in ["submit_per_s", "complete_per_s", "rss_bytes", "total_s"] {
@@ -58,6 +62,27 @@ fn being_looked_at_is_measured_against_not_being() {
     assert_eq!(rounds.len(), 2, "{report}");
     let on = rounds.iter().find(|round| round["on"] == true).unwrap();
     assert!(on["seen"]["clickhouse_dropped"] == 0 && on["seen"]["scrapes"] != 0, "{report}");
+}
+
+#[test]
+fn slow_followers_and_a_long_history_are_measured() {
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
+    for (arguments, keys) in [
+        ("followers --readers 20 --jobs 500 --rounds 1", ["ratio", "without_p99_ms"]),
+        ("history --rows 2000 --queries 5", ["rows", "fill_per_s"]),
+    ] {
+        let output = bellwether()
+            .current_dir(folder.path())
+            .arg("bench")
+            .args(arguments.split(' '))
+            .arg("--json")
+            .output()
+            .expect("the binary was built for this test");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{stderr}");
+        let report: Value = serde_json::from_slice(&output.stdout).expect("--json prints JSON");
+        assert!(keys.iter().all(|key| report[key].as_f64().unwrap() > 0.0), "{report}");
+    }
 }
 
 #[test]
