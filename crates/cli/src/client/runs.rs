@@ -197,7 +197,7 @@ fn tree(jobs: &[Job]) -> String {
     let ids: BTreeSet<&str> = jobs.iter().map(Job::id).collect();
     let mut below: BTreeMap<&str, Vec<&Job>> = BTreeMap::new();
     for job in jobs {
-        let within = dependencies(job).filter(|id| ids.contains(id));
+        let mut within = dependencies(job).filter(|id| ids.contains(id));
         below.entry(within.next_back().unwrap_or_default()).or_default().push(job);
     }
     let mut text = String::new();
