@@ -13,6 +13,7 @@ use crate::load::{Load, Payload, Shape, Spans, WARM_UP_JOBS};
 use crate::scheduler::Scheduler;
 use crate::stage::{Fleet, Stage, folder_in};
 use crate::submit::{Submitted, submit};
+use crate::waiting::{self, Stalls};
 
 const JOBS: u64 = 200_000;
 /// What a scheduler takes without being told.
@@ -58,6 +59,8 @@ pub struct Options {
     /// the current folder by default
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
+    #[command(flatten)]
+    waiting: waiting::Options,
 }
 
 #[derive(Debug, Serialize)]
@@ -77,6 +80,9 @@ pub struct Report {
     /// Milliseconds for each job of a chain.
     #[serde(skip_serializing_if = "Option::is_none")]
     link_ms: Option<f64>,
+    /// With jobs that wait, or snapshots.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stalls: Option<Stalls>,
 }
 
 #[derive(Debug, Serialize)]
@@ -99,7 +105,8 @@ pub async fn measure(options: &Options) -> anyhow::Result<Report> {
     let scheduler = match &options.server {
         Some(address) => Scheduler::Running(address.clone()),
         None => {
-            let settings = room_for(options.workers);
+            let mut settings = room_for(options.workers);
+            settings.extend(options.waiting.settings());
             Scheduler::start(&folder.path().join("data"), None, &settings).await?
         }
     };
@@ -112,6 +119,8 @@ pub async fn measure(options: &Options) -> anyhow::Result<Report> {
         warm_up.warm_up(&stage.client).await?;
     }
 
+    let waiting = &options.waiting;
+    let before = if waiting.are_given() { Some(waiting.begin(&stage).await?) } else { None };
     let probe = DiskProbe::start(&folder.path().join("fsync"))?;
     let begun = Instant::now();
     let submitted = submit(&stage.client, &load, options.rate, options.batch).await?;
@@ -121,8 +130,15 @@ pub async fn measure(options: &Options) -> anyhow::Result<Report> {
     let total = begun.elapsed();
     let fsyncs = probe.stop()?;
     let rss_bytes = stage.scheduler.peak_memory();
+    let stalls = match before {
+        Some(before) => {
+            let start_max_ms = load.tally.until_started().quantile_ms(1.0);
+            Some(waiting.end(before, &stage, start_max_ms).await?)
+        }
+        None => None,
+    };
     stage.stop().await?;
-    Ok(Report::new(&load, submitted, total, fsyncs, rss_bytes))
+    Ok(Report { stalls, ..Report::new(&load, submitted, total, fsyncs, rss_bytes) })
 }
 
 /// So many workers come from one address, which may take half of the connections.
@@ -173,6 +189,7 @@ impl Report {
             total_s,
             jobs,
             refused: submitted.refused,
+            stalls: None,
             link_ms: matches!(load.shape, Shape::Chain(_)).then(|| total_s * 1e3 / jobs as f64),
         }
     }
@@ -194,6 +211,9 @@ impl Report {
         }
         if let Some(link) = self.link_ms {
             sheet.row("ms for each link", &[link]);
+        }
+        for (name, value) in self.stalls.iter().flat_map(Stalls::rows) {
+            sheet.row(name, &[value]);
         }
         sheet.row("total s", &[self.total_s]);
         sheet

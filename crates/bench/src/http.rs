@@ -29,6 +29,23 @@ pub(crate) fn metric(metrics: &str, name: &str) -> anyhow::Result<u64> {
     line.with_context(|| format!("{name} is missing"))?.trim().parse().context("a number")
 }
 
+/// The same of one in seconds; 0 if it is not there.
+pub(crate) fn seconds(metrics: &str, name: &str) -> f64 {
+    let line = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.and_then(|value| value.trim().parse().ok()).unwrap_or(0.0)
+}
+
+/// The buckets of a histogram without labels: what they go up to, and how many are not above that.
+pub(crate) fn buckets(metrics: &str, name: &str) -> Vec<(f64, u64)> {
+    let start = format!("{name}_bucket{{le=\"");
+    let bucket = |line: &str| {
+        let (bound, count) = line.strip_prefix(&start)?.split_once("\"} ")?;
+        let bound = if bound == "+Inf" { f64::INFINITY } else { bound.parse().ok()? };
+        Some((bound, count.trim().parse().ok()?))
+    };
+    metrics.lines().filter_map(bucket).collect()
+}
+
 /// Asks for all events and takes none of them, until it is dropped.
 pub(crate) async fn take_nothing(http: String) {
     if follow_events(&http).await.is_ok() {

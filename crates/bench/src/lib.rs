@@ -23,5 +23,6 @@ pub mod sinks;
 pub mod soak;
 mod stage;
 mod submit;
+mod waiting;
 
 pub use figures::Sheet;

@@ -100,9 +100,26 @@ impl Scheduler {
 
     /// The most memory that it has used; unknown of one that we did not start.
     pub(crate) fn peak_memory(&self) -> Option<u64> {
-        let Scheduler::Started { child, .. } = self else { return None };
-        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id()?)).ok()?;
-        let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+        self.memory_of("VmHWM:")
+    }
+
+    /// The memory that it uses now.
+    pub(crate) fn memory(&self) -> Option<u64> {
+        self.memory_of("VmRSS:")
+    }
+
+    /// Its peak counts from now on.
+    pub(crate) fn forget_peak_memory(&self) -> std::io::Result<()> {
+        match self.process() {
+            // See proc(5): 5 resets the peak.
+            Some(process) => std::fs::write(format!("/proc/{process}/clear_refs"), "5"),
+            None => Ok(()),
+        }
+    }
+
+    fn memory_of(&self, name: &str) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process()?)).ok()?;
+        let line = status.lines().find(|line| line.starts_with(name))?;
         let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
         Some(kilobytes * 1024)
     }

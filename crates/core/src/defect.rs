@@ -26,6 +26,8 @@ crate::listed! {
         ReopenOnLateResult,
         /// A restored snapshot has no timers.
         SnapshotForgetsTimers,
+        /// What changes while a snapshot is taken gets into it.
+        SnapshotOfMovingState,
         IgnoreBackpressure,
         /// A worker that comes back is taken for a new one.
         ForgetReturningWorker,

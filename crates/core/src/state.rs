@@ -6,7 +6,7 @@
 //! derived from them to make decisions cheap, and are rebuilt when a snapshot is restored; no
 //! decision may depend on anything in them that the facts do not determine.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::event::DeadReason;
@@ -14,6 +14,7 @@ use crate::index::Index;
 use crate::index::classes::ClassNo;
 use crate::index::groups::GroupNo;
 use crate::life::Counts;
+use crate::model::queue::Queue;
 use crate::model::table::Table;
 use crate::model::{
     Attempt, Config, FailureCause, Handoff, Heartbeat, HeldAttempt, Invitation, JobNo, JobSpec,
@@ -55,13 +56,13 @@ pub struct State {
     /// The highest token granted or assigned so far.
     pub token_max: Token,
     /// Jobs that have ended, in that order, until they are forgotten.
-    pub ended: VecDeque<(Timestamp, JobNo)>,
+    pub ended: Queue<(Timestamp, JobNo)>,
     /// Workers that went away, in that order, until they are forgotten.
-    pub gone: VecDeque<(Timestamp, WorkerNo)>,
+    pub gone: Queue<(Timestamp, WorkerNo)>,
     /// Who last completed a job of this type and sender.
     pub last_runs: BTreeMap<(u32, u32), WorkerNo>,
     /// Idempotency keys in order of arrival, until they expire.
-    pub keys: VecDeque<(Timestamp, Name, JobNo)>,
+    pub keys: Queue<(Timestamp, Name, JobNo)>,
     pub totals: Totals,
     /// Jobs that were handed off, and by whom in turn.
     pub handoffs: BTreeMap<JobNo, Vec<Handoff>>,

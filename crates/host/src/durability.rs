@@ -10,7 +10,6 @@ use crate::edge::{Edge, Observer};
 use crate::host::{Host, PROBE_INTERVAL};
 use crate::mode::Mode;
 use crate::outbox::{End, Outgoing};
-use crate::reply::Reply;
 use crate::unavailable::Unavailable;
 
 /// Batches at the journal: one at the disk, one that is ready when the disk is.
@@ -46,10 +45,18 @@ impl<E: Edge> Host<E> {
     /// What has gathered, to be appended behind what was given out before, if the journal can use
     /// more.
     pub fn poll_batch(&mut self) -> Option<Vec<Entry>> {
-        if self.mode != Mode::Reigning
-            || self.in_flight.len() >= BATCHES_IN_FLIGHT_MAX
-            || self.engine.last_seq() == self.sent
-        {
+        if self.mode != Mode::Reigning || self.schedule.holds_batches() {
+            return None;
+        }
+        let batch = self.take_batch();
+        if self.engine.last_seq() == self.sent {
+            self.begin_snapshot();
+        }
+        batch
+    }
+
+    fn take_batch(&mut self) -> Option<Vec<Entry>> {
+        if self.in_flight.len() >= BATCHES_IN_FLIGHT_MAX || self.engine.last_seq() == self.sent {
             return None;
         }
         self.sent = self.engine.last_seq();
@@ -71,6 +78,7 @@ impl<E: Edge> Host<E> {
             false => head,
         };
         self.durable = head;
+        self.schedule.durable(head);
         while self.in_flight.front().is_some_and(|last| *last <= head.seq) {
             self.in_flight.pop_front();
         }
@@ -92,6 +100,7 @@ impl<E: Edge> Host<E> {
         if goes_on {
             self.in_flight.clear();
             self.durable.seq = self.sent;
+            self.schedule.durable(self.durable);
             self.engine.durable(self.sent);
             self.replies.release(self.sent, &mut self.outbox);
             return;
@@ -111,10 +120,11 @@ impl<E: Edge> Host<E> {
         self.replies.fail(why, &mut self.outbox);
         self.outbox.end_all(why);
         self.waiters.clear();
-        if failure == Failure::Fenced {
-            for asker in self.snapshots_wanted.drain(..) {
-                self.replies.give(Reply::Snapshot(asker, Err(Unavailable::Deposed)));
-            }
+        self.abandon_snapshot();
+        match failure {
+            Failure::Full => self.refuse_snapshots(Unavailable::DiskFull),
+            Failure::Fenced => self.refuse_snapshots(Unavailable::Deposed),
+            Failure::Misplaced | Failure::Unknown => {}
         }
     }
 

@@ -7,6 +7,8 @@ use bellwether_core::{Command, Effect, Engine, Handled};
 pub trait Edge {
     /// Waits for a `T`.
     type Asker<T>;
+    /// Waits for a snapshot that is saved.
+    type SnapshotAsker;
     /// What a question saw, and who asked it.
     type Seen;
     /// A message that has to wait its turn.

@@ -5,7 +5,7 @@ use std::fmt;
 
 use bellwether_core::model::{Config, Epoch, Micros, Seq, Timestamp, WorkerId, WorkerNo};
 use bellwether_core::{Engine, Entry, State};
-use bellwether_journal::{Head, Snapshot};
+use bellwether_journal::Head;
 
 use crate::FixedMap;
 use crate::clock::{Reading, Timeline};
@@ -14,7 +14,7 @@ use crate::edge::{Edge, Observer};
 use crate::mode::Mode;
 use crate::outbox::Outbox;
 use crate::reply::{Replies, Reply};
-use crate::snapshots::Schedule;
+use crate::snapshots::{Schedule, SnapshotRule};
 use crate::unavailable::Unavailable;
 use crate::waiters::{Ended, Waiters};
 
@@ -49,15 +49,14 @@ pub struct Host<E: Edge> {
     pub(crate) connections: FixedMap<WorkerId, (u64, u64)>,
     pub(crate) waiters: Waiters<E::Watcher>,
     pub(crate) swept_at: Timestamp,
-    pub(crate) schedule: Schedule,
-    pub(crate) snapshots_wanted: Vec<E::Asker<Snapshot>>,
+    pub(crate) schedule: Schedule<E>,
     defect: Option<Defect>,
 }
 
 impl<E: Edge> Host<E> {
     /// A host that follows. `head` is where the engine is in the journal; `snapshot` the position
-    /// of the last snapshot, after which one is due every `snapshot_every` events.
-    pub fn new(engine: Engine, head: Head, snapshot: Seq, snapshot_every: u64) -> Host<E> {
+    /// of the last snapshot, after which others are due by this rule.
+    pub fn new(engine: Engine, head: Head, snapshot: Seq, rule: SnapshotRule) -> Host<E> {
         Host {
             sent: engine.last_seq(),
             engine,
@@ -76,8 +75,7 @@ impl<E: Edge> Host<E> {
             connections: FixedMap::default(),
             waiters: Waiters::default(),
             swept_at: Timestamp(0),
-            schedule: Schedule::new(snapshot_every, snapshot),
-            snapshots_wanted: Vec::new(),
+            schedule: Schedule::new(rule, snapshot),
             defect: None,
         }
     }
@@ -110,6 +108,8 @@ impl<E: Edge> Host<E> {
     /// Nothing more is taken, and whoever still waits is sent away.
     pub fn handle_stop(&mut self) {
         self.mode = Mode::Stopped;
+        self.abandon_snapshot();
+        self.refuse_snapshots(Unavailable::ShuttingDown);
         self.replies.fail(Unavailable::ShuttingDown, &mut self.outbox);
         self.outbox.say_reconnect();
         self.waiters.clear();
@@ -121,16 +121,11 @@ impl<E: Edge> Host<E> {
         self.durable = head;
     }
 
-    /// Commands wait while too many events do, while all must be durable for a snapshot, and while
-    /// the state is built anew.
+    /// Commands wait while too many events do, and while the state is built anew.
     pub fn must_wait(&self) -> bool {
         let waiting = self.engine.last_seq().0.saturating_sub(self.durable.seq.0);
         match self.mode {
-            Mode::Reigning => {
-                let due = self.schedule.is_due(self.durable.seq);
-                let snapshot = due || !self.snapshots_wanted.is_empty();
-                waiting > EVENTS_WAITING_MAX || (waiting > 0 && snapshot)
-            }
+            Mode::Reigning => waiting > EVENTS_WAITING_MAX,
             Mode::Rebuilding { .. } => true,
             Mode::Following | Mode::Full { .. } | Mode::Deposed | Mode::Stopped => false,
         }
@@ -161,8 +156,10 @@ impl<E: Edge> Host<E> {
     pub fn next_deadline(&self) -> Option<Timestamp> {
         match self.mode {
             // While the journal is behind, a tick would only add to the heap.
-            Mode::Reigning if self.must_wait() => None,
-            Mode::Reigning => self.next_round(),
+            Mode::Reigning if self.must_wait() => self.schedule.next_slice(),
+            Mode::Reigning => {
+                [self.next_round(), self.schedule.next_slice()].into_iter().flatten().min()
+            }
             Mode::Full { probe_at } => Some(probe_at),
             Mode::Rebuilding { .. } | Mode::Following | Mode::Deposed | Mode::Stopped => None,
         }

@@ -7,7 +7,8 @@
 //! ([`Host::handle_time`]); handle as many messages as have come, unless [`Host::must_wait`] (then [`Host::defer`], and [`Host::poll_deferred`] later);
 //! [`Host::poll_batch`], append it, and say what became of it ([`Host::handle_durable`],
 //! [`Host::handle_failure`]); [`Host::drain_outgoing`], [`Host::poll_reply`] and
-//! [`Host::poll_watched`]. At [`Host::next_deadline`] call [`Host::handle_tick`].
+//! [`Host::poll_watched`]. At [`Host::next_deadline`] call [`Host::handle_tick`]. In every round,
+//! [`Host::poll_snapshot`] as long as it gives something.
 //!
 //! Nobody is told anything, not even a refusal, before what it rests on is durable. A disk that is
 //! full, a journal that another scheduler has taken and one that is only followed are states of
@@ -39,7 +40,7 @@ pub use mode::Mode;
 pub use outbox::{End, Outgoing, Refusal, Registered};
 pub use reply::{Reply, Settled, WaitStarted};
 pub use session::{NumberedReport, Registration, ReportNumber, SessionInput, SessionKey};
-pub use snapshots::restore;
+pub use snapshots::{SnapshotRule, SnapshotWork, restore};
 pub use unavailable::Unavailable;
 pub use waiters::{Ended, Progress};
 

@@ -5,7 +5,7 @@ use std::fmt;
 
 use bellwether_core::model::{JobId, Seq};
 use bellwether_core::{Answer, Rejection};
-use bellwether_journal::Snapshot;
+use bellwether_journal::Head;
 
 use crate::edge::Edge;
 use crate::outbox::{End, Outbox, Refusal, Registered};
@@ -32,7 +32,8 @@ pub enum Reply<E: Edge> {
     Settled(E::Asker<Vec<Settled>>, Result<Vec<Settled>, Unavailable>),
     Waiting(E::Asker<WaitStarted>, Result<WaitStarted, Unavailable>),
     Seen(E::Seen, Result<(), Unavailable>),
-    Snapshot(E::Asker<Snapshot>, Result<Snapshot, Unavailable>),
+    /// The snapshot of this position is saved.
+    Snapshot(E::SnapshotAsker, Result<Head, Unavailable>),
 }
 
 impl<E: Edge> fmt::Debug for Reply<E> {

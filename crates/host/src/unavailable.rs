@@ -26,6 +26,8 @@ pub enum Unavailable {
     Deposed,
     #[error("this scheduler follows another; connect to that one")]
     Following,
+    #[error("the snapshot could not be written; the scheduler's log says why")]
+    NotSaved,
 }
 
 impl Unavailable {
@@ -39,12 +41,15 @@ impl Unavailable {
             Unavailable::Unknown => "outcome_unknown",
             Unavailable::Deposed => "deposed",
             Unavailable::Following => "following",
+            Unavailable::NotSaved => "not_saved",
         }
     }
 
     pub fn retry_after(self) -> Micros {
         match self {
-            Unavailable::DiskFull | Unavailable::DiskMax => Micros::from_secs(5),
+            Unavailable::DiskFull | Unavailable::DiskMax | Unavailable::NotSaved => {
+                Micros::from_secs(5)
+            }
             Unavailable::ShuttingDown => Micros::from_secs(1),
             Unavailable::Busy => Micros::from_millis(200),
             Unavailable::Rebuilt | Unavailable::Unknown => Micros::from_millis(10),
@@ -61,7 +66,8 @@ impl Unavailable {
             | Unavailable::Busy
             | Unavailable::Rebuilt
             | Unavailable::Deposed
-            | Unavailable::Following => false,
+            | Unavailable::Following
+            | Unavailable::NotSaved => false,
         }
     }
 }

@@ -9,14 +9,15 @@ use bellwether_core::model::{
 use bellwether_core::{Command, Engine, Report};
 use bellwether_host::{
     BATCHES_IN_FLIGHT_MAX, Edge, Failure, Host, Mode, Reading, Registration, Reply, ReportNumber,
-    SessionInput, SessionKey, Unavailable, Unobserved,
+    SessionInput, SessionKey, SnapshotRule, SnapshotWork, Unavailable, Unobserved,
 };
-use bellwether_journal::{Head, Journal as _, MemoryJournal, MemoryStore, Reader as _};
+use bellwether_journal::{Head, Journal as _, MemoryJournal, MemoryStore, Reader as _, state};
 
 struct TestEdge;
 
 impl Edge for TestEdge {
     type Asker<T> = &'static str;
+    type SnapshotAsker = &'static str;
     type Seen = &'static str;
     type Message = &'static str;
     type Link = ();
@@ -43,7 +44,7 @@ impl World {
         let store = MemoryStore::new();
         let journal = MemoryJournal::open(&store).expect("a new store opens");
         let engine = Engine::new(Config::default());
-        let mut host = Host::new(engine, Head::default(), Seq(0), 1_000_000);
+        let mut host = Host::new(engine, Head::default(), Seq(0), SnapshotRule::every(1_000_000));
         host.reign(reading(1), journal.epoch(), Some(settings), &mut Unobserved);
         let mut world = World { host, store, journal, now: 1 };
         world.append_all();
@@ -76,6 +77,37 @@ impl World {
         }
     }
 
+    /// Writes a snapshot to its end, while jobs come.
+    fn take_snapshot(&mut self) -> (Head, Vec<u8>) {
+        let Some(SnapshotWork::Begin(head)) = self.host.poll_snapshot() else {
+            panic!("none is begun")
+        };
+        let mut bytes = Vec::new();
+        for round in 0.. {
+            self.pass(Micros(10_000));
+            match self.host.poll_snapshot() {
+                None => {}
+                Some(SnapshotWork::Piece(piece)) => {
+                    bytes.extend(piece);
+                    self.host.handle_piece_written();
+                }
+                Some(SnapshotWork::End(last)) => {
+                    let Ok(()) = last.write(|piece| {
+                        bytes.extend_from_slice(piece);
+                        Ok::<(), Infallible>(())
+                    });
+                    break;
+                }
+                Some(other) => panic!("{other:?}"),
+            }
+            let job = JobSpec::new(Name::fixed(&format!("later-{round}")), Name::fixed("render"));
+            let commands = vec![Command::Submit(Submission::one(job))];
+            self.host.handle_commands(commands, "later", &mut Unobserved);
+            self.append_all();
+        }
+        (head, bytes)
+    }
+
     fn rebuild(&mut self) {
         let mut engine = Engine::new(Config::default());
         for record in self.journal.read(Seq(1)).expect("it can be read") {
@@ -101,6 +133,8 @@ impl World {
             Reply::Settled(id, Ok(_)) => format!("{id} rejected"),
             Reply::Settled(id, Err(why)) => format!("{id} {}", why.code()),
             Reply::Seen(id, seen) => format!("{id} {:?}", seen.map_err(Unavailable::code)),
+            Reply::Snapshot(id, Ok(head)) => format!("{id} {}", head.seq),
+            Reply::Snapshot(id, Err(why)) => format!("{id} {}", why.code()),
             reply => format!("{reply:?}"),
         };
         replies.map(text).collect()
@@ -117,6 +151,42 @@ fn nobody_is_answered_before_it_is_durable_and_questions_neither() {
     assert_eq!(world.answers(), [""; 0]);
     world.append(&batch);
     assert_eq!(world.answers(), ["a done", "look Ok(())", "a rejected"]);
+}
+
+#[test]
+fn a_snapshot_is_of_where_a_batch_ends_and_nobody_waits_for_it() {
+    let mut world = World::new(Config::default());
+    world.submit("a");
+    world.host.handle_snapshot_wish("snapshot");
+    let first = world.host.poll_batch().unwrap();
+    let frozen = state::encode(world.host.state());
+    world.submit("b");
+    assert!(!world.host.must_wait());
+    // The chain is known where an append ends, so nothing may be joined to this one.
+    assert!(world.host.poll_batch().is_none() && world.host.poll_snapshot().is_none());
+    world.append(&first);
+    let (head, bytes) = world.take_snapshot();
+    assert!(bytes == frozen, "it is of another moment");
+    assert_eq!(head.seq, first.last().unwrap().seq);
+    assert!(world.host.handle_snapshot_saved(head, true).is_some());
+    assert!(world.answers().contains(&format!("snapshot {}", head.seq)));
+}
+
+#[test]
+fn a_snapshot_of_a_state_that_is_rebuilt_is_abandoned_and_taken_again() {
+    let mut world = World::new(Config::default());
+    world.host.handle_snapshot_wish("snapshot");
+    assert!(world.host.poll_batch().is_none());
+    let Some(SnapshotWork::Begin(head)) = world.host.poll_snapshot() else { panic!("it is begun") };
+    world.host.handle_failure(Failure::Unknown);
+    assert!(matches!(world.host.poll_snapshot(), Some(SnapshotWork::Abandon)));
+    assert_eq!(world.host.handle_snapshot_saved(head, false), None);
+    world.rebuild();
+    world.append_all();
+    let (head, bytes) = world.take_snapshot();
+    assert_eq!(state::decode(&bytes).unwrap().last_seq(), head.seq);
+    world.host.handle_snapshot_saved(head, false);
+    assert!(world.answers().contains(&"snapshot not_saved".to_owned()));
 }
 
 #[test]
@@ -202,7 +272,8 @@ fn a_follower_applies_and_reigns_with_the_settings_of_the_journal() {
     world.submit("a");
     world.append_all();
     let engine = Engine::new(Config { ..Config::default() });
-    let mut follower: Host<TestEdge> = Host::new(engine, Head::default(), Seq(0), 1_000_000);
+    let mut follower: Host<TestEdge> =
+        Host::new(engine, Head::default(), Seq(0), SnapshotRule::every(1_000_000));
     for record in world.journal.read(Seq(1)).unwrap() {
         let record = record.unwrap();
         follower.handle_entries(&record.entries, record.head());
@@ -301,7 +372,8 @@ fn a_reign_begins_where_the_journal_ends_if_the_wall_clock_is_behind_that() {
     for record in world.journal.read(Seq(1)).unwrap() {
         record.unwrap().entries.iter().for_each(|entry| engine.replay(entry));
     }
-    let mut heir: Host<TestEdge> = Host::new(engine, world.journal.head(), Seq(0), 1_000_000);
+    let mut heir: Host<TestEdge> =
+        Host::new(engine, world.journal.head(), Seq(0), SnapshotRule::every(1_000_000));
     let last = heir.state().event_time();
     heir.reign(reading(5), Epoch(2), None, &mut Unobserved);
     assert_eq!(heir.now(), last);

@@ -33,7 +33,7 @@ pub use journal::{
 };
 pub use memory::{MemoryJournal, MemoryStore};
 pub use recorder::Recorder;
-pub use snapshot::{Snapshot, SnapshotError, Snapshots};
+pub use snapshot::{Snapshot, SnapshotError, SnapshotWriter, Snapshots};
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteJournal;
 pub use thread::{Durable, JournalThread};

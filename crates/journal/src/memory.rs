@@ -1,6 +1,7 @@
 //! A journal that lives as long as the process: for tests and simulations.
 
 use std::collections::VecDeque;
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bellwether_core::Entry;
@@ -12,7 +13,7 @@ use crate::codec::decode;
 use crate::journal::{AppendError, Journal, ReadError, Reader, Records, TruncateError};
 use crate::journal::{check_position, trim};
 use crate::recorder::Recorder;
-use crate::snapshot::{Snapshot, SnapshotError, Snapshots};
+use crate::snapshot::{Snapshot, SnapshotError, SnapshotWriter, Snapshots};
 
 /// What outlives a simulated scheduler. Clones are the same store.
 #[derive(Debug, Clone, Default)]
@@ -183,13 +184,41 @@ impl Reader for MemoryStore {
 }
 
 impl Snapshots for MemoryStore {
-    fn save(&self, snapshot: &Snapshot) -> Result<(), SnapshotError> {
-        self.lock().snapshot = Some(snapshot.clone());
-        Ok(())
+    fn begin(&self, head: Head) -> Result<Box<dyn SnapshotWriter>, SnapshotError> {
+        Ok(Box::new(MemorySnapshot { store: self.clone(), head, bytes: Vec::new() }))
     }
 
     fn load(&self) -> Result<Option<Snapshot>, SnapshotError> {
         Ok(self.lock().snapshot.clone())
+    }
+
+    fn head(&self) -> Result<Option<Head>, SnapshotError> {
+        Ok(self.lock().snapshot.as_ref().map(|snapshot| snapshot.head))
+    }
+
+    fn open(&self) -> Result<Option<Box<dyn io::Read + Send>>, SnapshotError> {
+        let bytes = self.lock().snapshot.as_ref().map(|snapshot| snapshot.bytes.clone());
+        Ok(bytes.map(|bytes| Box::new(io::Cursor::new(bytes)) as Box<dyn io::Read + Send>))
+    }
+}
+
+#[derive(Debug)]
+struct MemorySnapshot {
+    store: MemoryStore,
+    head: Head,
+    bytes: Vec<u8>,
+}
+
+impl SnapshotWriter for MemorySnapshot {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), SnapshotError> {
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), SnapshotError> {
+        let snapshot = Snapshot { head: self.head, bytes: self.bytes.into() };
+        self.store.lock().snapshot = Some(snapshot);
+        Ok(())
     }
 }
 

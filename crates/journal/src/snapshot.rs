@@ -16,11 +16,34 @@ pub struct Snapshot {
 }
 
 /// Where snapshots are kept. The latest is all that is needed; older ones may be dropped.
-pub trait Snapshots: Send {
-    /// Durable when it returns.
-    fn save(&self, snapshot: &Snapshot) -> Result<(), SnapshotError>;
+pub trait Snapshots: Send + Sync {
+    /// A new one of the state at `head`. There is nothing of it before it is finished; what is begun
+    /// and not finished is dropped with the next one.
+    fn begin(&self, head: Head) -> Result<Box<dyn SnapshotWriter>, SnapshotError>;
+
     /// The latest, verified.
     fn load(&self) -> Result<Option<Snapshot>, SnapshotError>;
+
+    /// What the latest says that it is of, without a look at all of it.
+    fn head(&self) -> Result<Option<Head>, SnapshotError>;
+
+    /// The bytes of the latest, from the beginning. They stay what they are when it is replaced.
+    fn open(&self) -> Result<Option<Box<dyn io::Read + Send>>, SnapshotError>;
+
+    /// Durable when it returns.
+    fn save(&self, snapshot: &Snapshot) -> Result<(), SnapshotError> {
+        let mut writer = self.begin(snapshot.head)?;
+        writer.write(&snapshot.bytes)?;
+        writer.finish()
+    }
+}
+
+/// A snapshot that is being written.
+pub trait SnapshotWriter: Send {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), SnapshotError>;
+
+    /// It is the latest, and durable, when this returns.
+    fn finish(self: Box<Self>) -> Result<(), SnapshotError>;
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use bellwether_core::Engine;
-use bellwether_core::model::{Config, Seq};
+use bellwether_core::model::{Config, JobSpec, Name, Seq, Submission, Timestamp};
+use bellwether_core::{Command, Engine, Moment};
+use bellwether_journal::state::Encoder;
 use bellwether_journal::{FileJournal, SnapshotError, state};
 use bellwether_wire::v1;
 use expect_test::expect;
@@ -206,4 +207,54 @@ fn number_that_was_never_given_is_refused() {
     pieces[0].jobs[0].job = u64::MAX / 2;
     let error = state::decode(&written(&pieces)).unwrap_err();
     assert!(error.to_string().contains("it must be one that was given"), "{error}");
+}
+
+fn submit(engine: &mut Engine, number: u64) {
+    let id = Name::new(&format!("job-{number}")).unwrap();
+    let mut job = JobSpec::new(id, Name::fixed("resize"));
+    job.payload = vec![b'x'; 100].into();
+    job.idempotency_key = Some(Name::new(&format!("key-{number}")).unwrap());
+    engine.handle(Timestamp(number), Command::Submit(Submission::one(job))).result.unwrap();
+}
+
+/// What is behind a slice and what is before it changes, ends, is forgotten and comes new.
+fn disturb(engine: &mut Engine, round: u64) {
+    for step in 0..20 {
+        let job = Name::new(&format!("job-{}", (round * 20 + step) * 7 % 8_000)).unwrap();
+        let now = Timestamp(1_000_000 + round);
+        // It may have ended already.
+        drop(engine.handle(now, Command::Cancel { job, reason: String::new() }));
+    }
+    submit(engine, 8_000 + round);
+}
+
+#[test]
+fn a_snapshot_in_slices_is_of_one_moment_whatever_changes_meanwhile() {
+    let config = Config { retain_jobs: 100, idempotency_max: 8_000, ..Config::default() };
+    let mut engine = Engine::new(config);
+    (0..8_000).for_each(|number| submit(&mut engine, number));
+    disturb(&mut engine, 0);
+    let expected = state::encode(engine.state());
+
+    engine.freeze();
+    let mut encoder = Encoder::new(engine.state(), Moment::Frozen);
+    let mut bytes = Vec::new();
+    let mut round = 0;
+    while !encoder.has_all() {
+        bytes.extend(encoder.go_on(engine.state(), 50).unwrap_or_default());
+        engine.seen(encoder.seen());
+        round += 1;
+        disturb(&mut engine, round);
+    }
+    engine.thaw();
+    encoder
+        .last_pieces()
+        .write(|piece| {
+            bytes.extend_from_slice(piece);
+            Ok::<(), std::convert::Infallible>(())
+        })
+        .unwrap();
+    assert!(round > 100 && pieces(&bytes).len() > 2, "{round} slices, {} bytes", bytes.len());
+    assert!(bytes == expected, "the slices make another state");
+    assert!(state::encode(engine.state()) != expected, "it has gone on meanwhile");
 }

@@ -43,6 +43,16 @@ fn the_benchmark_reports_what_it_promises() {
 }
 
 #[test]
+fn snapshots_of_jobs_that_wait_are_measured() {
+    let report = bench(&["--jobs", "2000", "--rate", "1000", "--waiting", "5000", "--snapshots"]);
+    let stalls = &report["stalls"];
+    assert!(stalls["snapshots"].as_u64().unwrap() > 0, "{report}");
+    for key in ["start_max_ms", "round_max_ms", "slice_max_ms", "rss_before_bytes"] {
+        assert!(stalls[key].as_f64().unwrap() > 0.0, "{key}: {report}");
+    }
+}
+
+#[test]
 fn being_looked_at_is_measured_against_not_being() {
     let folder = tempfile::tempdir().expect("the temporary folder is writable");
     let output = bellwether()

@@ -10,7 +10,7 @@ impl State {
         for (no, run) in self.runs.iter() {
             self.index.run_ids.insert(run.id.clone(), no);
         }
-        for (_, key, no) in &self.keys {
+        for (_, key, no) in self.keys.iter() {
             self.index.keys.insert(key.clone(), *no);
         }
         let workers: Vec<WorkerNo> = self.workers.keys().collect();

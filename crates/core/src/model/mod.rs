@@ -7,6 +7,7 @@ pub mod handoff;
 pub mod ids;
 pub mod job;
 pub mod limits;
+pub mod queue;
 pub mod sample;
 pub mod status;
 pub mod table;

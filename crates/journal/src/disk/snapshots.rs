@@ -1,7 +1,7 @@
 //! Snapshots as files beside the journal, so that writing one never holds up an append.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use bellwether_core::model::Seq;
@@ -9,11 +9,15 @@ use bytes::Bytes;
 
 use crate::chain::{Chain, Head};
 use crate::disk::{is_full, sync_directory};
-use crate::snapshot::{Snapshot, SnapshotError, Snapshots};
+use crate::snapshot::{Snapshot, SnapshotError, SnapshotWriter, Snapshots};
 
 const MAGIC: &[u8; 8] = b"BWSNAP01";
 /// Magic, position, chain, and the hash of all but itself.
 const HEADER_BYTES: usize = 8 + 8 + 32 + 32;
+const UNFINISHED: &str = "snapshot.unfinished";
+/// As much is written before the disk is asked to keep it: a sync of all of a large snapshot at once
+/// would hold up those of the journal.
+const SYNCED_BYTES: usize = 4 << 20;
 
 #[derive(Debug, Clone)]
 pub(crate) struct SnapshotFiles {
@@ -56,28 +60,20 @@ impl SnapshotFiles {
         self.dir.join(format!("snapshot-{:020}.bin", seq.0))
     }
 
-    fn write(&self, snapshot: &Snapshot) -> io::Result<()> {
-        let unfinished = self.dir.join("snapshot.unfinished");
-        let mut file = File::create(&unfinished)?;
-        file.write_all(&header(snapshot))?;
-        file.write_all(&snapshot.bytes)?;
-        file.sync_all()?;
-        fs::rename(&unfinished, self.path(snapshot.head.seq))?;
-        sync_directory(&self.dir)
-    }
-}
-
-impl Snapshots for SnapshotFiles {
-    fn save(&self, snapshot: &Snapshot) -> Result<(), SnapshotError> {
-        self.write(snapshot).map_err(|error| {
-            if is_full(&error) { SnapshotError::Full } else { SnapshotError::Io(error) }
-        })?;
+    /// Those before this one are no longer needed.
+    fn remove_before(&self, seq: Seq) -> io::Result<()> {
         for older in self.positions()? {
-            if older < snapshot.head.seq {
+            if older < seq {
                 fs::remove_file(self.path(older))?;
             }
         }
         Ok(())
+    }
+}
+
+impl Snapshots for SnapshotFiles {
+    fn begin(&self, head: Head) -> Result<Box<dyn SnapshotWriter>, SnapshotError> {
+        Ok(Box::new(Unfinished::create(self.clone(), head).map_err(told)?))
     }
 
     fn load(&self) -> Result<Option<Snapshot>, SnapshotError> {
@@ -92,22 +88,91 @@ impl Snapshots for SnapshotFiles {
         let found = Head { seq, chain: Chain(chain) };
         let bytes = Bytes::from(bytes);
         let snapshot = Snapshot { head: found, bytes: bytes.slice(HEADER_BYTES..) };
+        let mut hasher = hasher(found);
+        hasher.update(&snapshot.bytes);
         // The name gives the position, the header is made again from it: all of it is checked.
-        if bytes[..HEADER_BYTES] != header(&snapshot) {
+        if bytes[..HEADER_BYTES] != header(found, &hasher) {
             return Err(damaged);
         }
         Ok(Some(snapshot))
     }
+
+    fn head(&self) -> Result<Option<Head>, SnapshotError> {
+        Ok(self.latest_head()?)
+    }
+
+    fn open(&self) -> Result<Option<Box<dyn Read + Send>>, SnapshotError> {
+        let Some(seq) = self.positions()?.pop() else { return Ok(None) };
+        let mut file = File::open(self.path(seq))?;
+        file.seek(SeekFrom::Start(HEADER_BYTES as u64))?;
+        Ok(Some(Box::new(file)))
+    }
 }
 
-fn header(snapshot: &Snapshot) -> [u8; HEADER_BYTES] {
+/// A snapshot that is being written. Its header is written last, over the zeros at its beginning.
+struct Unfinished {
+    files: SnapshotFiles,
+    file: File,
+    head: Head,
+    hasher: blake3::Hasher,
+    /// Bytes that the disk may not have yet.
+    unsynced: usize,
+}
+
+impl Unfinished {
+    fn create(files: SnapshotFiles, head: Head) -> io::Result<Unfinished> {
+        let mut file = File::create(files.dir.join(UNFINISHED))?;
+        file.write_all(&[0; HEADER_BYTES])?;
+        Ok(Unfinished { files, file, head, hasher: hasher(head), unsynced: 0 })
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.hasher.update(bytes);
+        self.file.write_all(bytes)?;
+        self.unsynced += bytes.len();
+        if self.unsynced >= SYNCED_BYTES {
+            self.unsynced = 0;
+            self.file.sync_data()?;
+        }
+        Ok(())
+    }
+
+    fn end(mut self) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(0))?;
+        self.file.write_all(&header(self.head, &self.hasher))?;
+        self.file.sync_all()?;
+        fs::rename(self.files.dir.join(UNFINISHED), self.files.path(self.head.seq))?;
+        sync_directory(&self.files.dir)?;
+        self.files.remove_before(self.head.seq)
+    }
+}
+
+impl SnapshotWriter for Unfinished {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), SnapshotError> {
+        self.append(bytes).map_err(told)
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), SnapshotError> {
+        self.end().map_err(told)
+    }
+}
+
+fn told(error: io::Error) -> SnapshotError {
+    if is_full(&error) { SnapshotError::Full } else { SnapshotError::Io(error) }
+}
+
+/// Over what comes before the hash in the header; the snapshot's bytes follow.
+fn hasher(head: Head) -> blake3::Hasher {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(MAGIC).update(&head.seq.0.to_le_bytes()).update(&head.chain.0);
+    hasher
+}
+
+fn header(head: Head, hasher: &blake3::Hasher) -> [u8; HEADER_BYTES] {
     let mut header = [0; HEADER_BYTES];
     header[..8].copy_from_slice(MAGIC);
-    header[8..16].copy_from_slice(&snapshot.head.seq.0.to_le_bytes());
-    header[16..48].copy_from_slice(&snapshot.head.chain.0);
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(&header[..48]);
-    hasher.update(&snapshot.bytes);
+    header[8..16].copy_from_slice(&head.seq.0.to_le_bytes());
+    header[16..48].copy_from_slice(&head.chain.0);
     header[48..].copy_from_slice(hasher.finalize().as_bytes());
     header
 }

@@ -6,13 +6,15 @@
 mod encode;
 mod positional;
 
-use bellwether_core::{Engine, State};
+use std::convert::Infallible;
+
+use bellwether_core::{Engine, Moment, State};
 use bellwether_wire::snapshot::Restoring;
 use bellwether_wire::{Malformed, v1};
 use prost::Message as _;
 use prost::encoding::decode_varint;
 
-use crate::codec::writer::Writer as _;
+pub use self::encode::{Encoder, LastPieces};
 use crate::snapshot::SnapshotError;
 
 /// The format that is written. Fields that are added need no other; what an older reader must not
@@ -26,9 +28,9 @@ const JOB_BYTES: usize = 256;
 pub fn encode(state: &State) -> Vec<u8> {
     let payload_bytes = usize::try_from(state.totals.payload_bytes).unwrap_or_default();
     let mut bytes = Vec::with_capacity(state.jobs.len() * JOB_BYTES + payload_bytes);
-    encode::pieces(state, |piece| {
-        bytes.varint(piece.len() as u64);
+    let Ok(()) = write(state, |piece| {
         bytes.extend_from_slice(piece);
+        Ok::<(), Infallible>(())
     });
     bytes
 }
@@ -36,11 +38,22 @@ pub fn encode(state: &State) -> Vec<u8> {
 /// Equal for equal states, and for no others.
 pub fn hash(state: &State) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
-    encode::pieces(state, |piece| {
-        hasher.update(&(piece.len() as u64).to_le_bytes());
+    let Ok(()) = write(state, |piece| {
         hasher.update(piece);
+        Ok::<(), Infallible>(())
     });
     hasher.finalize().into()
+}
+
+/// Gives piece after piece of the snapshot, with their lengths before them, of the state as it is.
+pub fn write<E>(state: &State, mut each: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+    let mut encoder = Encoder::new(state, Moment::Present);
+    while !encoder.has_all() {
+        if let Some(piece) = encoder.go_on(state, usize::MAX) {
+            each(&piece)?;
+        }
+    }
+    encoder.last_pieces().write(each)
 }
 
 /// Volatile things start afresh: every worker has its full time to be heard of.

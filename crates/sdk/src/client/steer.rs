@@ -80,6 +80,16 @@ impl Client {
         all_done(done)
     }
 
+    /// Lets the scheduler save its state, and gives the position that it is of.
+    pub async fn save_snapshot(&self) -> Result<u64, ClientError> {
+        let mut chunks = self
+            .call(|mut link| async move { link.snapshot(v1::SnapshotRequest {}).await })
+            .await?;
+        // What is not read is not sent.
+        let first = chunks.message().await.map_err(|status| self.error(&status))?;
+        Ok(first.map_or(0, |chunk| chunk.seq))
+    }
+
     /// The whole state, in one piece.
     pub async fn snapshot(&self) -> Result<v1::SnapshotChunk, ClientError> {
         let mut chunks = self

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use bellwether_core::model::Seq;
 use bellwether_host::{Mode, Reply, Unavailable};
 use bellwether_journal::thread::{Durable, NotTaken, Outcome};
-use bellwether_journal::{AppendError, Record, Snapshot, Snapshots};
+use bellwether_journal::{AppendError, Record};
 use tokio::sync::oneshot;
 
-use super::message::{Asker, Message, Saved};
+use super::message::{Asker, Message};
 use super::recovery::recover;
 use super::run::Loop;
 use crate::event_loop::fatal::{self, Fatal};
@@ -30,13 +30,13 @@ impl Loop {
 
     /// Sends what the host has released. An asker that has gone away is no error: what it asked for
     /// has happened all the same.
-    fn send(&mut self) {
+    pub(super) fn send(&mut self) {
         self.host.drain_outgoing(&mut self.meters, |link, message| link.try_send(message).is_ok());
         while let Some(reply) = self.host.poll_reply() {
             match reply {
                 Reply::Settled(to, settled) => give(to, settled),
                 Reply::Waiting(to, started) => give(to, started),
-                Reply::Snapshot(to, snapshot) => give(to, snapshot),
+                Reply::Snapshot(to, saved) => give(to, saved.and_then(|head| self.saved(head))),
                 Reply::Seen(tell, seen) => tell(seen),
             }
         }
@@ -101,26 +101,9 @@ impl Loop {
         self.hand_over();
     }
 
-    pub(super) fn save_snapshot(&mut self) {
-        let Some(snapshot) = self.host.poll_snapshot() else { return };
-        let store = self.snapshots.take().expect("the host waits for the one that is written");
-        if let Err(error) = save(snapshot, store, self.sender.clone()) {
-            fatal::end(Fatal::Thread(error));
-        }
-    }
-
-    pub(super) fn snapshot_saved(&mut self, Saved { head, result, store }: Saved) {
-        self.snapshots = Some(store);
-        if let Err(error) = &result {
-            tracing::warn!(%error, "the snapshot was not saved; the next one may be");
-        }
-        let Some(before) = self.host.handle_snapshot_saved(head, result.is_ok()) else { return };
-        self.truncate_before(before);
-    }
-
     /// Lets the journal forget what a snapshot stands for, as far as nobody wants to read it. The rest
     /// follows when they have: the next snapshot may be long in coming.
-    fn truncate_before(&mut self, wanted: Seq) {
+    pub(super) fn truncate_before(&mut self, wanted: Seq) {
         let followed = self.followers.wanted(self.host.durable().seq);
         let mut before = wanted.min(self.feed.position().next()).min(followed);
         if let Some(telemetry) = &self.telemetry {
@@ -144,11 +127,7 @@ impl Loop {
         }
         self.host.handle_stop();
         self.send();
-        if let (Some(snapshot), Some(store)) = (self.host.last_snapshot(), &self.snapshots)
-            && let Err(error) = store.save(&snapshot)
-        {
-            tracing::warn!(%error, "the last snapshot was not saved; the next start takes longer");
-        }
+        self.save_last_snapshot();
         if let Some(journal) = self.journal.take() {
             drop(journal.stop());
         }
@@ -164,18 +143,4 @@ impl Loop {
 
 fn give<T>(to: Asker<T>, answer: Result<T, Unavailable>) {
     drop(to.send(answer));
-}
-
-/// Writes it on a thread of its own, because that may take as long as the disk likes.
-fn save(
-    snapshot: Snapshot,
-    store: Box<dyn Snapshots>,
-    inbox: std::sync::mpsc::Sender<Message>,
-) -> std::io::Result<()> {
-    std::thread::Builder::new().name("snapshot".to_owned()).spawn(move || {
-        let (head, result) = (snapshot.head, store.save(&snapshot));
-        // The loop may have ended meanwhile; the snapshot is saved all the same.
-        drop(inbox.send(Message::SnapshotSaved(Saved { head, result, store })));
-    })?;
-    Ok(())
 }

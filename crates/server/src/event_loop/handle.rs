@@ -9,11 +9,10 @@ use std::time::Duration;
 use bellwether_core::Command;
 use bellwether_core::model::{JobId, Seq, WallAhead};
 use bellwether_host::{Ended, SessionKey, Settled, Unavailable, WaitStarted};
-use bellwether_journal::Snapshot;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
 use super::clock::Wall;
-use super::message::{Message, Question, Room, SessionInput, Wait};
+use super::message::{Message, Question, Room, SavedSnapshot, SessionInput, Wait};
 use super::view::View;
 
 /// Commands that may wait for the loop; a submission counts its jobs.
@@ -119,8 +118,8 @@ impl Handle {
         self.durable.clone()
     }
 
-    /// The state as it is restored from.
-    pub(crate) async fn snapshot(&self) -> Result<Snapshot, Unavailable> {
+    /// The state as it is restored from, of this moment or of a later one.
+    pub(crate) async fn snapshot(&self) -> Result<SavedSnapshot, Unavailable> {
         let (reply, receiver) = oneshot::channel();
         self.send(Message::Snapshot(reply))?;
         receiver.await.unwrap_or(Err(Unavailable::ShuttingDown))

@@ -1,10 +1,12 @@
 //! What the loop is sent, and what it lends the host.
 
+use std::io::Read;
+
 use bellwether_core::Command;
 use bellwether_core::model::JobId;
 use bellwether_host::{Edge, Ended, SessionKey, Settled, Unavailable, WaitStarted};
 use bellwether_journal::thread::Outcome;
-use bellwether_journal::{Head, Snapshot, SnapshotError, Snapshots};
+use bellwether_journal::{Head, SnapshotError};
 use bellwether_wire::Malformed;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
@@ -28,6 +30,7 @@ pub(crate) struct ServerEdge;
 
 impl Edge for ServerEdge {
     type Asker<T> = Asker<T>;
+    type SnapshotAsker = Asker<SavedSnapshot>;
     type Seen = Tell;
     type Message = Message;
     type Link = Link;
@@ -56,9 +59,10 @@ pub(crate) enum Message {
         wish: Wait,
         room: Room,
     },
-    /// The state as of now, once all of it is durable.
-    Snapshot(Asker<Snapshot>),
+    /// The state as of now or later is wanted, in a file.
+    Snapshot(Asker<SavedSnapshot>),
     Journal(Outcome),
+    PieceWritten,
     SnapshotSaved(Saved),
     /// Flush, snapshot, send workers away, end.
     Stop(oneshot::Sender<()>),
@@ -83,15 +87,22 @@ pub(crate) struct Wait {
     pub(crate) reply: Asker<WaitStarted>,
 }
 
-/// A snapshot that has been written, or not, and the place to write the next one to.
-pub(crate) struct Saved {
-    pub(super) head: Head,
-    pub(super) result: Result<(), SnapshotError>,
-    pub(super) store: Box<dyn Snapshots>,
+/// A snapshot that somebody asked for. It stays what it is when the next one is saved.
+pub(crate) struct SavedSnapshot {
+    pub(crate) head: Head,
+    pub(crate) bytes: Box<dyn Read + Send>,
 }
 
-impl std::fmt::Debug for Saved {
+impl std::fmt::Debug for SavedSnapshot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Saved").field("head", &self.head).field("result", &self.result).finish()
+        f.debug_struct("SavedSnapshot").field("head", &self.head).finish_non_exhaustive()
     }
+}
+
+/// What became of a snapshot that was begun.
+#[derive(Debug)]
+pub(crate) struct Saved {
+    pub(super) head: Head,
+    /// False if it was abandoned.
+    pub(super) result: Result<bool, SnapshotError>,
 }

@@ -8,6 +8,7 @@ mod message;
 mod recovery;
 mod run;
 mod settings;
+mod snapshot;
 pub(crate) mod space;
 mod view;
 
@@ -15,7 +16,9 @@ pub(crate) use bellwether_host::{
     Ended, NumberedReport, Refusal, ReportNumber, SessionKey, Settled, Unavailable,
 };
 pub(crate) use handle::Handle;
-pub(crate) use message::{End, Outgoing, Registration, SESSION_MESSAGES_MAX, SessionInput};
+pub(crate) use message::{
+    End, Outgoing, Registration, SESSION_MESSAGES_MAX, SavedSnapshot, SessionInput,
+};
 pub use recovery::RecoverError;
 pub(crate) use recovery::recover;
 pub(crate) use run::{Loop, Parts};

@@ -4,18 +4,20 @@
 //! gathering while the disk works. What the host releases is sent: answers, and one message to each
 //! worker.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bellwether_core::Engine;
 use bellwether_core::model::{Config, Seq, Timestamp};
-use bellwether_host::{BATCHES_IN_FLIGHT_MAX, Host};
+use bellwether_host::{BATCHES_IN_FLIGHT_MAX, Host, SnapshotRule};
 use bellwether_journal::{Journal, JournalThread, Snapshots};
 use tokio::sync::{oneshot, watch};
 
 use super::message::{Message, ServerEdge, Wait};
 use super::recovery::RecoverError;
 use super::settings::SettingsFile;
+use super::snapshot::Saving;
 use super::view::View;
 use crate::event_loop::clock::{self, Wall};
 use crate::event_loop::fatal::{self, Fatal};
@@ -55,8 +57,9 @@ pub(crate) struct Loop {
     pub(super) sender: Sender<Message>,
     pub(super) tell_durable: watch::Sender<Seq>,
     wall: Wall,
-    /// None while a snapshot is being written.
-    pub(super) snapshots: Option<Box<dyn Snapshots>>,
+    pub(super) snapshots: Arc<dyn Snapshots>,
+    /// The thread that writes a snapshot, while there is one.
+    pub(super) saving: Option<Saving>,
     /// To be written once the settings of the file are durable.
     pub(super) applied: Option<SettingsFile>,
     pub(super) feed: Feed,
@@ -74,18 +77,19 @@ pub(crate) struct Loop {
 impl Loop {
     pub(crate) fn new(parts: Parts) -> Result<Loop, RecoverError> {
         let Parts { journal, engine, config, settings, snapshot_every, inbox, sender, .. } = parts;
-        let snapshots = journal.snapshots();
-        let saved = snapshots.load()?.map_or(Seq(0), |snapshot| snapshot.head.seq);
+        let snapshots: Arc<dyn Snapshots> = journal.snapshots().into();
+        let saved = snapshots.head()?.map_or(Seq(0), |head| head.seq);
         let reading = clock::read();
         let changed = engine.last_seq() == Seq(0) || settings.differs_from(&config);
         let mut new = Loop {
-            host: Host::new(engine, journal.head(), saved, snapshot_every),
+            host: Host::new(engine, journal.head(), saved, SnapshotRule::every(snapshot_every)),
             journal: None,
             inbox,
             sender,
             tell_durable: parts.durable,
             wall: parts.wall,
-            snapshots: Some(snapshots),
+            snapshots,
+            saving: None,
             applied: changed.then(|| settings.holding(config.clone())),
             feed: parts.feed,
             followers: parts.followers,
@@ -115,11 +119,13 @@ impl Loop {
     pub(crate) fn run(mut self) {
         let stopped = loop {
             let first = self.receive();
+            let begun = Instant::now();
             self.host.handle_time(clock::read(), &mut self.meters);
             self.wall.tell(self.host.state().wall_ahead());
             if let Some(stopped) = self.round(first) {
                 break stopped;
             }
+            self.meters.round(begun.elapsed());
         };
         self.finish(stopped);
     }
@@ -166,7 +172,7 @@ impl Loop {
             next = self.next_waiting();
         }
         self.tick();
-        self.save_snapshot();
+        self.take_snapshot();
         self.hand_over();
         None
     }
@@ -191,6 +197,10 @@ impl Loop {
             }
             Message::SessionClosed(session) => {
                 self.host.handle_session_closed(session);
+                1
+            }
+            Message::PieceWritten => {
+                self.host.handle_piece_written();
                 1
             }
             Message::SnapshotSaved(saved) => {

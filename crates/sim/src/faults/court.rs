@@ -58,7 +58,9 @@ pub(crate) enum Observation<'a> {
     Configuring { config: &'a Config },
     /// A worker begins, or ends, the work that the world can see.
     Executed { attempt: HeldAttempt, stage: Execution },
-    /// A snapshot was kept.
+    /// A snapshot of the present state is being taken, while that goes on changing.
+    SnapshotBegun { seq: Seq },
+    /// All of it was taken.
     Snapshot { bytes: &'a [u8], seq: Seq },
     /// A scheduler was built from the journal, for this reign.
     Recovered { engine: &'a Engine, reign: u32 },

@@ -76,6 +76,7 @@ impl Defect {
                 Core::ForgetIdempotencyKey => &["one_key_one_job"],
                 Core::ReopenOnLateResult => &["stale_token_refused", "terminal_is_absorbing"],
                 Core::SnapshotForgetsTimers => &["snapshot_equals_replay"],
+                Core::SnapshotOfMovingState => &["snapshot_equals_replay"],
                 Core::IgnoreBackpressure => &["memory_bounded"],
                 Core::ForgetReturningWorker => &["held_goes_on"],
                 Core::LeaveWorkersIdle => &["idle_is_used"],

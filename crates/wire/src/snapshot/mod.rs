@@ -26,7 +26,8 @@ pub use crate::key::{invitation_to_wire, key_facts_to_wire};
 use crate::malformed::{Malformed, name};
 use crate::v1;
 
-pub fn header_to_wire(format: u32, state: &State, known: &StatisticsFacts) -> v1::SnapshotHeader {
+pub fn header_to_wire(format: u32, state: &State) -> v1::SnapshotHeader {
+    let (slowness_mean, slowness_jobs) = state.statistics.slowness();
     let (totals, breaker, shadow) = (&state.totals, &state.breaker, &state.shadow);
     v1::SnapshotHeader {
         format,
@@ -62,8 +63,8 @@ pub fn header_to_wire(format: u32, state: &State, known: &StatisticsFacts) -> v1
             shadow_finish: shadow.shadow_finish,
             round_robin_finish: shadow.round_robin_finish,
         }),
-        slowness_mean: known.slowness_mean,
-        slowness_jobs: known.slowness_jobs,
+        slowness_mean,
+        slowness_jobs,
         wall_ahead: state.wall_ahead.0,
     }
 }
@@ -220,7 +221,7 @@ fn check(state: &State) -> Result<(), Malformed> {
 }
 
 /// A number that was never given would make the table as large as it is high.
-fn insert<K: Key + Ord, V>(
+fn insert<K: Key + Ord, V: Clone>(
     field: &str,
     table: &mut Table<K, V>,
     last: K,

@@ -19,6 +19,11 @@ pub struct StatisticsFacts {
 }
 
 impl Statistics {
+    /// How slow machines are on average, and of how many jobs that is known.
+    pub fn slowness(&self) -> (f32, u32) {
+        (self.speeds.mean, self.speeds.jobs)
+    }
+
     pub fn facts(&self) -> StatisticsFacts {
         let mut cells: Vec<_> = self.cells.iter().map(|(key, cell)| (*key, *cell)).collect();
         cells.sort_unstable_by_key(|(key, _)| *key);

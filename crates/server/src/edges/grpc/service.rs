@@ -1,5 +1,6 @@
 //! The client's side of the scheduler, as gRPC sees it: every method parses, asks and answers.
 
+use std::io::Read as _;
 use std::pin::Pin;
 
 use bellwether_core::model::{Name, Seq};
@@ -8,6 +9,7 @@ use bellwether_wire::config::{config_from_wire, config_to_wire};
 use bellwether_wire::key::{key_from_wire, terms_from_wire};
 use bellwether_wire::v1::scheduler_server::Scheduler;
 use bellwether_wire::{Malformed, v1};
+use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt as _};
 use tonic::{Request, Response, Status, Streaming};
@@ -18,10 +20,13 @@ use crate::edges::desk::{
     Configured, Desk, EventsWanted, LogsWanted, Refused, Unanswered, worker_views,
 };
 use crate::edges::registrar::invitation;
+use crate::event_loop::SavedSnapshot;
 use crate::projections::history::Seen;
 use crate::sinks::trace::context;
 
 const SNAPSHOT_CHUNK_BYTES: usize = 1 << 20;
+/// Chunks that wait for a client to take them.
+const SNAPSHOT_CHUNKS_MAX: usize = 4;
 
 #[derive(Debug, Clone)]
 pub(crate) struct SchedulerService {
@@ -40,6 +45,28 @@ impl SchedulerService {
 }
 
 /// What the request says of the trace that it belongs to.
+/// Reads the snapshot at the pace at which the client takes it.
+fn send_chunks(snapshot: SavedSnapshot, to: &mpsc::Sender<Result<v1::SnapshotChunk, Status>>) {
+    let SavedSnapshot { head, bytes: mut file } = snapshot;
+    loop {
+        let mut bytes = Vec::with_capacity(SNAPSHOT_CHUNK_BYTES);
+        let read = file.by_ref().take(SNAPSHOT_CHUNK_BYTES as u64).read_to_end(&mut bytes);
+        let chunk = match read {
+            Ok(0) => return,
+            Ok(_) => {
+                let chain = bytes::Bytes::copy_from_slice(&head.chain.0);
+                Ok(v1::SnapshotChunk { seq: head.seq.0, chain, bytes: bytes.into() })
+            }
+            Err(error) => Err(Status::internal(format!("the snapshot can't be read: {error}"))),
+        };
+        let is_last = chunk.is_err();
+        // A client that has gone away wants no more.
+        if to.blocking_send(chunk).is_err() || is_last {
+            return;
+        }
+    }
+}
+
 fn trace_parent<T>(request: &Request<T>) -> Option<String> {
     let value = request.metadata().get(context::TRACE_PARENT)?;
     value.to_str().ok().map(str::to_owned)
@@ -300,16 +327,8 @@ impl Scheduler for SchedulerService {
         _request: Request<v1::SnapshotRequest>,
     ) -> Result<Response<Self::SnapshotStream>, Status> {
         let snapshot = self.desk.handle.snapshot().await.map_err(status)?;
-        let seq = snapshot.head.seq.0;
-        let chain = bytes::Bytes::copy_from_slice(&snapshot.head.chain.0);
-        let chunks: Vec<_> = (0..snapshot.bytes.len().max(1))
-            .step_by(SNAPSHOT_CHUNK_BYTES)
-            .map(|start| {
-                let end = snapshot.bytes.len().min(start + SNAPSHOT_CHUNK_BYTES);
-                let bytes = snapshot.bytes.slice(start..end);
-                Ok(v1::SnapshotChunk { seq, chain: chain.clone(), bytes })
-            })
-            .collect();
-        Ok(Response::new(Box::pin(tokio_stream::iter(chunks))))
+        let (chunks, receiver) = mpsc::channel(SNAPSHOT_CHUNKS_MAX);
+        tokio::task::spawn_blocking(move || send_chunks(snapshot, &chunks));
+        Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
     }
 }

@@ -192,7 +192,8 @@ impl From<Unavailable> for Problem {
             | Unavailable::Rebuilt
             | Unavailable::Unknown
             | Unavailable::Deposed
-            | Unavailable::Following => Kind::Away,
+            | Unavailable::Following
+            | Unavailable::NotSaved => Kind::Away,
         };
         Problem::of(kind, why.code(), why.to_string()).after(Some(why.retry_after()))
     }

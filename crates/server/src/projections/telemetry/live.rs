@@ -18,7 +18,7 @@ const ENDED_MAX: usize = 10_000;
 /// Workers whose names are remembered; the first to come are forgotten first.
 const WORKERS_MAX: usize = 20_000;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct LiveJob {
     pub(crate) no: JobNo,
     pub(crate) spec: Arc<JobSpec>,

@@ -23,6 +23,13 @@ pub(crate) struct Meters {
     /// Added up, how long nobody had listened before a late round.
     pub(super) away: Micros,
     pub(super) clock_steps: u64,
+    /// Snapshots that were saved.
+    pub(crate) snapshots: u64,
+    /// Whatever comes meanwhile waits for the end of a round.
+    pub(super) round: Histogram,
+    pub(super) round_max: Duration,
+    /// The part of a round that a snapshot takes.
+    pub(super) slice_max: Duration,
     pub(super) decision: Histogram,
     pub(super) append: Histogram,
     pub(super) batch_events: Histogram,
@@ -41,6 +48,10 @@ impl Default for Meters {
             late_rounds: 0,
             away: Micros::ZERO,
             clock_steps: 0,
+            snapshots: 0,
+            round: Histogram::new(&SPANS),
+            round_max: Duration::ZERO,
+            slice_max: Duration::ZERO,
             decision: Histogram::new(&SHORT_SPANS),
             append: Histogram::new(&SPANS),
             batch_events: Histogram::new(&COUNTS),
@@ -85,6 +96,15 @@ impl Meters {
         self.events += events as u64;
         self.batches += 1;
         self.batch_events.observe(events as u64);
+    }
+
+    pub(crate) fn round(&mut self, took: Duration) {
+        self.round.observe(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
+        self.round_max = self.round_max.max(took);
+    }
+
+    pub(crate) fn slice(&mut self, took: Duration) {
+        self.slice_max = self.slice_max.max(took);
     }
 
     pub(crate) fn synced(&mut self, took: Duration) {

@@ -203,8 +203,21 @@ impl Seen {
         text.gauge("bellwether_clock_ahead_seconds", help, self.wall_ahead.0 as f64 / 1e6);
     }
 
+    fn write_stalls(&self, text: &mut Text) {
+        let Meters { round, round_max, slice_max, snapshots, .. } = &self.meters;
+        let help = "Rounds of the loop: whatever comes meanwhile waits";
+        text.distribution("bellwether_loop_round_seconds", help, round);
+        let help = "The longest round of the loop since the start";
+        text.gauge("bellwether_loop_round_longest_seconds", help, round_max.as_secs_f64());
+        let help = "The longest part of a round that a snapshot took since the start";
+        text.gauge("bellwether_snapshot_slice_longest_seconds", help, slice_max.as_secs_f64());
+        let help = "Snapshots saved since the start";
+        text.counter("bellwether_snapshots_total", help, *snapshots);
+    }
+
     fn write_loop(&self, text: &mut Text) {
         self.write_time(text);
+        self.write_stalls(text);
         let Meters { commands, refused, events, batches, duplicates, .. } = self.meters;
         text.counter("bellwether_commands_total", "Commands handled", commands);
         text.counter("bellwether_commands_refused_total", "Commands refused", refused);

@@ -73,7 +73,7 @@ pub(crate) fn all(config: &Config) -> Vec<Box<dyn Invariant>> {
         Box::new(idle_is_used::IdleIsUsed),
         Box::new(same_commands_same_events::SameCommandsSameEvents),
         Box::new(same_journal_same_hash::SameJournalSameHash),
-        Box::new(snapshot_equals_replay::SnapshotEqualsReplay),
+        Box::new(snapshot_equals_replay::SnapshotEqualsReplay::default()),
         Box::new(no_loss_by_own_pause::NoLossByOwnPause::default()),
         Box::new(timers_follow_monotonic_time::TimersFollowMonotonicTime::default()),
         Box::new(damage_is_never_silent::DamageIsNeverSilent),

@@ -9,7 +9,10 @@ use super::Invariant;
 use crate::faults::court::{Observation, View};
 
 #[derive(Debug, Default)]
-pub(crate) struct SnapshotEqualsReplay;
+pub(crate) struct SnapshotEqualsReplay {
+    /// What the one that is being taken must be.
+    expected: Vec<u8>,
+}
 
 impl Invariant for SnapshotEqualsReplay {
     fn name(&self) -> &'static str {
@@ -18,12 +21,21 @@ impl Invariant for SnapshotEqualsReplay {
 
     fn observe(&mut self, seen: &Observation<'_>, view: &View<'_>) -> Result<(), String> {
         match seen {
+            Observation::SnapshotBegun { seq } => {
+                let durable = view.follower.last_seq();
+                if *seq != durable {
+                    return Err(format!(
+                        "a snapshot of {seq} is taken, the journal is at {durable}"
+                    ));
+                }
+                self.expected = state::encode(view.follower.state());
+                Ok(())
+            }
             Observation::Snapshot { bytes, seq } => {
                 let restored = state::decode(bytes)
                     .map_err(|error| format!("the snapshot at {seq} does not open: {error}"))?;
-                if restored.last_seq() != *seq || *seq != view.follower.last_seq() {
-                    let (at, durable) = (restored.last_seq(), view.follower.last_seq());
-                    return Err(format!("the snapshot is of {at}, the journal at {durable}"));
+                if restored.last_seq() != *seq || *bytes != self.expected {
+                    return Err(format!("the snapshot at {seq} is not what the journal makes"));
                 }
                 if state::encode(restored.state()) != *bytes {
                     return Err(format!("the snapshot at {seq} changes when taken again"));

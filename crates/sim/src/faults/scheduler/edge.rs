@@ -21,6 +21,7 @@ pub(super) struct SimEdge;
 
 impl Edge for SimEdge {
     type Asker<T> = Ticket;
+    type SnapshotAsker = Ticket;
     type Seen = ();
     type Message = Letter;
     type Link = Link;

@@ -1,10 +1,12 @@
 //! The journal's side of a process: batches on their way to the disk, and what becomes of them.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 
 use bellwether_core::Entry;
-use bellwether_host::Failure;
+use bellwether_host::{Failure, SnapshotWork};
 use bellwether_journal::{Journal as _, Snapshot};
+use bytes::Bytes;
 
 use super::life::Moment;
 use super::witness::Witness;
@@ -18,14 +20,21 @@ use crate::faults::stage::Stage;
 pub(super) struct Appends {
     /// The oldest is being written.
     batches: VecDeque<Vec<Entry>>,
-    /// A snapshot that is being written.
+    /// A snapshot that is being written, and whether all of it was given to the disk.
     saving: Option<Snapshot>,
+    has_all: bool,
 }
 
 impl Appends {
     /// What is being written, and may have been when the process dies.
     pub(super) fn at_the_disk(&mut self) -> Option<Vec<Entry>> {
         self.batches.pop_front()
+    }
+
+    fn write_piece(&mut self, piece: &[u8]) {
+        if let Some(Snapshot { bytes, .. }) = &mut self.saving {
+            *bytes = [bytes.as_ref(), piece].concat().into();
+        }
     }
 }
 
@@ -43,7 +52,7 @@ impl Scheduler {
         while let Some(letter) = process.host.poll_deferred() {
             process.take(stage, letter);
         }
-        self.begin_snapshot(stage, process);
+        self.take_snapshot(stage, process);
         self.begin_append(stage, process)
             && self.send_all(stage, process)
             && self.set_timer(stage, process)
@@ -191,15 +200,47 @@ impl Scheduler {
         self.go_on(stage, process, Moment::Handled)
     }
 
-    fn begin_snapshot(&mut self, stage: &mut Stage, process: &mut Process) {
-        let Some(snapshot) = process.host.poll_snapshot() else { return };
+    /// Does what the host wants done about a snapshot.
+    fn take_snapshot(&mut self, stage: &mut Stage, process: &mut Process) {
         // One that has been deposed knows an older journal, and saves nothing.
-        if process.reign == self.reigns {
-            stage.see(Observation::Snapshot { bytes: &snapshot.bytes, seq: snapshot.head.seq });
+        let reigns = process.reign == self.reigns;
+        while let Some(work) = process.host.poll_snapshot() {
+            match work {
+                SnapshotWork::Begin(head) => {
+                    stage.count("snapshot_begun");
+                    if reigns {
+                        stage.see(Observation::SnapshotBegun { seq: head.seq });
+                    }
+                    process.appends.saving = Some(Snapshot { head, bytes: Bytes::new() });
+                    process.appends.has_all = false;
+                }
+                SnapshotWork::Piece(piece) => {
+                    process.appends.write_piece(&piece);
+                    process.host.handle_piece_written();
+                }
+                SnapshotWork::End(last) => {
+                    let appends = &mut process.appends;
+                    appends.has_all = true;
+                    let Ok(()) = last.write(|piece| {
+                        appends.write_piece(piece);
+                        Ok::<(), Infallible>(())
+                    });
+                    if let Some(Snapshot { head, bytes }) = &appends.saving
+                        && reigns
+                    {
+                        stage.see(Observation::Snapshot { bytes, seq: head.seq });
+                    }
+                    let latency = stage.random.skewed(1_000, 500_000);
+                    stage.after(latency, Due::SnapshotEnds { reign: process.reign });
+                }
+                SnapshotWork::Abandon => {
+                    stage.count("snapshot_abandoned");
+                    if let Some(Snapshot { head, .. }) = process.appends.saving.take() {
+                        process.host.handle_snapshot_saved(head, false);
+                    }
+                }
+            }
         }
-        process.appends.saving = Some(snapshot);
-        let latency = stage.random.skewed(1_000, 500_000);
-        stage.after(latency, Due::SnapshotEnds { reign: process.reign });
     }
 
     pub(crate) fn snapshot_ends(&mut self, stage: &mut Stage, reign: u32) {
@@ -207,7 +248,9 @@ impl Scheduler {
             return;
         }
         self.with(reign, |scheduler, process| {
-            let Some(snapshot) = process.appends.saving.take() else { return true };
+            // The word of one that was abandoned may come while the next one is taken.
+            let has_all = process.appends.has_all;
+            let Some(snapshot) = process.appends.saving.take_if(|_| has_all) else { return true };
             scheduler.begin_round(stage, process);
             let is_saved = scheduler.disk.has_room();
             if is_saved && let Err(why) = scheduler.disk.save(&mut process.journal, &snapshot) {

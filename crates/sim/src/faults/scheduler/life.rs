@@ -151,7 +151,7 @@ impl Scheduler {
             }
         };
         let at = opened.snapshot.as_ref().map(|snapshot| snapshot.head).unwrap_or_default();
-        let mut host = Host::new(engine, at, at.seq, self.snapshot_every);
+        let mut host = Host::new(engine, at, at.seq, self.snapshots);
         Defect::plant_in_host(self.defect, &mut host);
         host.handle_entries(&opened.entries, journal.head());
         Some(host)

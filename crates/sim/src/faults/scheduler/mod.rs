@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 
 use bellwether_core::Engine;
 use bellwether_core::model::{Config, Micros, Timestamp};
-use bellwether_host::{Host, Mode, Reading};
+use bellwether_host::{Host, Mode, Reading, SnapshotRule};
 use bellwether_journal::MemoryJournal;
 
 use self::edge::{Sessions, SimEdge};
@@ -50,7 +50,7 @@ pub(crate) struct Scheduler {
     stopped: Option<Stopped>,
     /// The latest time that an engine was given.
     clock_max: Timestamp,
-    snapshot_every: u64,
+    snapshots: SnapshotRule,
     /// Whether a second engine decides beside the first.
     twinned: bool,
     inspected: u64,
@@ -84,7 +84,10 @@ impl Scheduler {
             skew: 0,
             stopped: None,
             clock_max: Timestamp(0),
-            snapshot_every: stage.random.skewed(20, 1_000),
+            snapshots: SnapshotRule {
+                every: stage.random.skewed(20, 1_000),
+                slice_things: stage.random.skewed(5, 500) as usize,
+            },
             twinned: stage.random.chance(250),
             inspected: 0,
         }

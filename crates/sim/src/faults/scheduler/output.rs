@@ -119,6 +119,7 @@ fn refusal(why: Unavailable) -> &'static str {
         Unavailable::ShuttingDown
         | Unavailable::Busy
         | Unavailable::DiskMax
-        | Unavailable::Following => "refused",
+        | Unavailable::Following
+        | Unavailable::NotSaved => "refused",
     }
 }
