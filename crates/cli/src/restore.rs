@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use bellwether_core::Engine;
 use bellwether_core::model::Seq;
 use bellwether_journal::{Chain, Head, Snapshot, state};
 use bellwether_sdk::v1;
@@ -68,7 +69,7 @@ fn from_file(file: &Path) -> anyhow::Result<Snapshot> {
     let engine = state::decode(&chunk.bytes).with_context(wrong)?;
     anyhow::ensure!(engine.last_seq() == Seq(chunk.seq), wrong());
     let chain: [u8; 32] = chunk.chain.as_ref().try_into().with_context(wrong)?;
-    Ok(Snapshot { head: Head { seq: Seq(chunk.seq), chain: Chain(chain) }, bytes: chunk.bytes })
+    Ok(snapshot(engine, Head { seq: Seq(chunk.seq), chain: Chain(chain) }))
 }
 
 fn from_journal(dir: &Path, to: Option<Seq>) -> anyhow::Result<(Backend, Snapshot)> {
@@ -92,6 +93,11 @@ fn from_journal(dir: &Path, to: Option<Seq>) -> anyhow::Result<(Backend, Snapsho
         }
         head = record.head();
     }
-    let bytes = state::encode(engine.state()).into();
-    Ok((backend, Snapshot { head, bytes }))
+    Ok((backend, snapshot(engine, head)))
+}
+
+/// Without the files of keys that lay beside the journal.
+fn snapshot(mut engine: Engine, head: Head) -> Snapshot {
+    engine.forget_moved_keys();
+    Snapshot { head, bytes: state::encode(engine.state()).into() }
 }

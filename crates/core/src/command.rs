@@ -138,10 +138,10 @@ pub enum Report {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// In the order of the submission. `known` are their ids if the idempotency keys had been seen:
-    /// nothing new.
+    /// nothing new. None is the id of a job that has left the core.
     Submitted {
         jobs: Vec<JobNo>,
-        known: Option<Vec<JobId>>,
+        known: Option<Vec<Option<JobId>>>,
         throttle: Option<Throttle>,
     },
     /// The worker's number, and the attempts that it must drop.

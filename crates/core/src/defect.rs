@@ -22,6 +22,8 @@ crate::listed! {
         /// More jobs are sent to a worker than it has room for.
         OverfillWorker,
         ForgetIdempotencyKey,
+        /// Keys leave the memory although nobody else keeps them.
+        ForgetKeysEarly,
         /// A late result revives a job that has ended.
         ReopenOnLateResult,
         /// A restored snapshot has no timers.

@@ -6,7 +6,7 @@ use crate::command::{Answer, Command};
 use crate::effect::{Effect, effects_of};
 use crate::event::{Entry, Event};
 use crate::life::Moved;
-use crate::model::{Config, Seq, Timestamp};
+use crate::model::{Config, MovedKey, Seq, Timestamp};
 use crate::place::predictor::{Predictor, predictor};
 use crate::place::queue::Next;
 use crate::rejection::Rejection;
@@ -81,6 +81,12 @@ impl Engine {
 
     pub fn last_seq(&self) -> Seq {
         self.state.seq
+    }
+
+    /// The state goes on without the keys that were kept outside of it, as it does when it is restored
+    /// elsewhere: they may be taken again.
+    pub fn forget_moved_keys(&mut self) {
+        self.state.moved_key = MovedKey::default();
     }
 
     /// Uses this predictor instead of the configured one.

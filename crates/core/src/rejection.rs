@@ -14,7 +14,7 @@ pub enum Rejection {
     )]
     DuplicateJob { id: JobId },
     #[error(
-        "job {job} has the idempotency key {key}, which stands for another job already; send the same jobs again or choose other keys"
+        "job {job} has the idempotency key {key}, which stands for another job already, or for one with another type or payload; send the same jobs again or choose other keys"
     )]
     KeyTaken { job: JobId, key: Name },
     #[error("run id {id} exists already; choose another")]
@@ -41,6 +41,12 @@ pub enum Rejection {
     PayloadTooLarge { job: JobId, given: usize, max: u64 },
     #[error("the queue is full ({live} of {max} {what}); retry in {retry_after} or raise {key}")]
     QueueFull { what: &'static str, key: &'static str, live: u64, max: u64, retry_after: Micros },
+
+    #[error(
+        "no more idempotency keys can be kept for as long as is promised (idempotency_for); retry in \
+         {retry_after}, raise idempotency_disk_max, or send the job without a key"
+    )]
+    KeysFull { retry_after: Micros },
 
     #[error("job {id} is not known; it may have ended and left the queue, see its history")]
     UnknownJob { id: JobId },

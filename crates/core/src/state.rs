@@ -18,9 +18,9 @@ use crate::model::queue::Queue;
 use crate::model::table::Table;
 use crate::model::{
     Attempt, Config, FailureCause, Handoff, Heartbeat, HeldAttempt, Invitation, JobNo, JobSpec,
-    JobStatus, KeyBinding, MaybeWorker, Micros, Name, Phase, Priority, Resources, RunId, RunNo,
-    Seq, Ticket, Timestamp, Token, WallAhead, WorkerId, WorkerKey, WorkerNo, WorkerSpec,
-    WorkerStatus,
+    JobStatus, KeyBinding, MaybeWorker, Micros, MovedKey, Name, Phase, Priority, Resources, RunId,
+    RunNo, Seq, TakenKey, Ticket, Timestamp, Token, WallAhead, WorkerId, WorkerKey, WorkerNo,
+    WorkerSpec, WorkerStatus,
 };
 use crate::place::breaker::Breaker;
 use crate::place::hedge::Hedging;
@@ -61,8 +61,9 @@ pub struct State {
     pub gone: Queue<(Timestamp, WorkerNo)>,
     /// Who last completed a job of this type and sender.
     pub last_runs: BTreeMap<(u32, u32), WorkerNo>,
-    /// Idempotency keys in order of arrival, until they expire.
-    pub keys: Queue<(Timestamp, Name, JobNo)>,
+    /// Idempotency keys in order of arrival, until they expire or have no room.
+    pub keys: Queue<TakenKey>,
+    pub moved_key: MovedKey,
     pub totals: Totals,
     /// Jobs that were handed off, and by whom in turn.
     pub handoffs: BTreeMap<JobNo, Vec<Handoff>>,

@@ -41,6 +41,7 @@ use crate::identity::{Identity, IdentityError};
 use crate::priority::Aside;
 use crate::private::make_folder;
 use crate::projections::history::History;
+use crate::projections::keys::{self, KeysError};
 use crate::projections::logs::Logs;
 use crate::projections::registry::{self, RegistryError};
 use crate::projections::telemetry;
@@ -86,6 +87,8 @@ pub enum StartError {
     Read(#[from] ReadError),
     #[error(transparent)]
     Registry(#[from] RegistryError),
+    #[error(transparent)]
+    Keys(#[from] KeysError),
     #[error(transparent)]
     Identity(#[from] IdentityError),
     #[error(transparent)]
@@ -317,6 +320,8 @@ fn start_loop(
     let mut onlookers = telemetry::prepare(config, head, &metrics);
     let past = onlookers.as_mut().map(|onlookers| &mut onlookers.past);
     let engine = recover(journal.as_ref(), past)?;
+    let (keys, keys_feed) =
+        keys::start(&config.data_dir, config.idempotency_disk_max, engine.state())?;
     let reader = journal.reader()?;
     let telemetry = onlookers.map(|onlookers| telemetry::start(onlookers, head, reader));
     let telemetry = telemetry.transpose().map_err(StartError::Thread)?;
@@ -342,6 +347,7 @@ fn start_loop(
         durable,
         wall,
         feed,
+        keys: keys_feed,
         followers: history.followers(),
         tail: history.tail(),
         telemetry,
@@ -364,6 +370,7 @@ fn start_loop(
         refusals,
         disk,
         audience,
+        keys,
     };
     Ok((desk, metrics))
 }

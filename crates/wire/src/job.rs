@@ -40,7 +40,7 @@ pub fn submission_from_wire(
     let jobs = jobs
         .map(|(index, job)| read(job).map_err(|e| e.within(format_args!("jobs[{index}]"))))
         .collect::<Result<Vec<_>, _>>()?;
-    Ok(Submission { run, jobs, settled: Vec::new() })
+    Ok(Submission::of(run, jobs))
 }
 
 pub fn submission_to_wire(submission: &Submission) -> v1::Submission {

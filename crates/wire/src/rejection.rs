@@ -77,6 +77,7 @@ pub fn kind_and_code(rejection: &Rejection) -> (Kind, &'static str) {
         Rejection::ZeroTimeout { .. } => (Kind::Invalid, "zero_timeout"),
         Rejection::PayloadTooLarge { .. } => (Kind::TooLarge, "payload_too_large"),
         Rejection::QueueFull { .. } => (Kind::Busy, "queue_full"),
+        Rejection::KeysFull { .. } => (Kind::Busy, "keys_full"),
         Rejection::UnknownJob { .. } => (Kind::Unknown, "unknown_job"),
         Rejection::AlreadyEnded { .. } => (Kind::Conflict, "already_ended"),
         Rejection::NotRetryable { .. } => (Kind::Conflict, "not_retryable"),
@@ -119,7 +120,9 @@ pub fn code(rejection: &Rejection) -> &'static str {
 /// How long to wait before trying again, where that may help.
 pub fn retry_after(rejection: &Rejection) -> Option<Micros> {
     match rejection {
-        Rejection::QueueFull { retry_after, .. } => Some(*retry_after),
+        Rejection::QueueFull { retry_after, .. } | Rejection::KeysFull { retry_after } => {
+            Some(*retry_after)
+        }
         _ => None,
     }
 }

@@ -131,7 +131,7 @@ fn submission(number: usize, made: usize, jobs: usize) -> Result<Submission> {
         members.push(member);
     }
     let run = Some(Name::new(&format!("run-{number}"))?);
-    Ok(Submission { run, jobs: members, settled: Vec::new() })
+    Ok(Submission::of(run, members))
 }
 
 impl Driver {

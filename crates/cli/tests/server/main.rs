@@ -5,6 +5,7 @@ mod confined;
 mod durability;
 mod fixture;
 mod history;
+mod keys;
 mod logging;
 mod measuring;
 mod output;

@@ -7,8 +7,8 @@ use crate::index::classes::ClassNo;
 use crate::index::timers::Timer;
 use crate::life::{Counts, Moved};
 use crate::model::{
-    AcceptedJob, Attempt, Handoff, JobNo, JobStatus, MaybeWorker, Name, Phase, Priority,
-    Requirements, Seq, Strategy, Target, Timestamp, Token, WorkerNo,
+    AcceptedJob, Attempt, Handoff, JobNo, JobStatus, KeyFound, MaybeWorker, Name, Phase, Priority,
+    Requirements, Seq, Strategy, TakenKey, Target, Timestamp, Token, WorkerNo,
 };
 use crate::place::rank::priority_bonus;
 use crate::state::{Derived, Escalated, Job, JobState, Run, State};
@@ -96,8 +96,9 @@ impl State {
         self.enter_class(no);
         self.index.ids.insert(spec.id.clone(), no);
         if let Some(key) = &spec.idempotency_key {
-            self.index.keys.insert(key.clone(), no);
-            self.keys.push_back((at, key.clone(), no));
+            let print = spec.print();
+            self.index.keys.insert(key.clone(), KeyFound { job: no, print });
+            self.keys.push_back(TakenKey { at, name: key.clone(), job: no, print });
         }
         self.totals.submitted += 1;
         self.totals.live += 1;

@@ -1,7 +1,7 @@
 //! Forgetting: what has ended leaves the core after a while, so memory stays bounded. The registry
 //! outside keeps the history.
 
-use crate::model::{JobNo, KeyStanding, Timestamp, WorkerNo, WorkerStatus};
+use crate::model::{JobNo, KeyStanding, MovedKey, Timestamp, WorkerNo, WorkerStatus};
 use crate::state::State;
 
 impl State {
@@ -13,13 +13,16 @@ impl State {
             self.ended.pop_front();
             self.forget_job(no, ended_at);
         }
-        while let Some((taken_at, _, _)) = self.keys.front()
+        while let Some(oldest) = self.keys.front()
             && (self.keys.len() as u64 > self.config.idempotency_max
-                || at.since(*taken_at) > self.config.idempotency_for)
+                || at.since(oldest.at) > self.config.idempotency_for)
         {
-            let (_, key, no) = self.keys.pop_front().expect("it was there a line ago");
-            if self.index.keys.get(&key) == Some(&no) {
-                self.index.keys.remove(&key);
+            let key = self.keys.pop_front().expect("it was there a line ago");
+            if at.since(key.at) <= self.config.idempotency_for {
+                self.moved_key = MovedKey { at: key.at, job: key.job };
+            }
+            if self.index.keys.get(&key.name).is_some_and(|found| found.job == key.job) {
+                self.index.keys.remove(&key.name);
             }
         }
         while let Some((gone_at, no)) = self.gone.front().copied()

@@ -7,20 +7,27 @@ use crate::command::{Answer, Throttle};
 use crate::engine::Engine;
 use crate::event::{Event, RunHeader};
 use crate::model::limits::{DEPENDENCIES_MAX, LABELS_MAX, RUN_JOBS_MAX};
-use crate::model::{AcceptedJob, JobNo, JobSpec, Micros, Name, RunId, Submission};
+use crate::model::{
+    AcceptedJob, JobNo, JobSpec, KeyFound, KeysSeen, Micros, Name, RunId, Submission, Timestamp,
+};
 use crate::place::backpressure::admit;
 use crate::place::rank::{RankTerms, rank};
 use crate::rejection::Rejection;
+use crate::state::State;
+
+/// Keys are written a second's worth at a time, unless there is no room for them.
+const KEYS_PAUSE: Micros = Micros::from_secs(1);
 
 impl Engine {
     pub(crate) fn submit(&mut self, submission: Submission) -> Result<Answer, Rejection> {
-        let Submission { run, jobs, settled } = submission;
+        let Submission { run, jobs, settled, keys } = submission;
         check_size(&jobs)?;
-        if let Some(known) = self.known_by_key(&jobs)? {
+        if let Some(known) = self.known_by_key(&jobs, &keys)? {
             let id = |no: &JobNo| self.state.job(*no).map(|job| job.spec.id.clone());
-            let ids = known.iter().filter_map(id).collect();
+            let ids = known.iter().map(id).collect();
             return Ok(Answer::Submitted { jobs: known, known: Some(ids), throttle: None });
         }
+        self.check_keys(&jobs, keys.kept)?;
         let throttle = self.admit(&jobs)?;
         for job in &jobs {
             self.check_job(job)?;
@@ -54,22 +61,60 @@ impl Engine {
     }
 
     /// The jobs that these idempotency keys stand for, if all of them do.
-    fn known_by_key(&self, jobs: &[JobSpec]) -> Result<Option<Vec<JobNo>>, Rejection> {
+    fn known_by_key(
+        &self,
+        jobs: &[JobSpec],
+        seen: &KeysSeen,
+    ) -> Result<Option<Vec<JobNo>>, Rejection> {
         #[cfg(feature = "defects")]
         if self.has(crate::defect::Defect::ForgetIdempotencyKey) {
             return Ok(None);
         }
-        let known = |job: &JobSpec| {
+        let known = |(index, job): (usize, &JobSpec)| {
             let key = job.idempotency_key.as_ref()?;
-            self.state.index.keys.get(key).copied()
+            let elsewhere = || {
+                let place = seen.found.binary_search_by_key(&index, |(of, _)| *of).ok()?;
+                Some(seen.found[place].1)
+            };
+            self.state.index.keys.get(key).copied().or_else(elsewhere)
         };
-        let found: Vec<JobNo> = jobs.iter().map_while(known).collect();
+        let found: Vec<KeyFound> = jobs.iter().enumerate().map_while(known).collect();
         if found.len() == jobs.len() {
-            return Ok(Some(found));
+            let is_other =
+                |(job, key): &(&JobSpec, &KeyFound)| key.print != 0 && key.print != job.print();
+            if let Some((job, _)) = jobs.iter().zip(&found).find(is_other) {
+                return Err(key_taken(job));
+            }
+            return Ok(Some(found.into_iter().map(|key| key.job).collect()));
         }
-        match jobs.iter().find(|job| known(job).is_some()) {
-            Some(job) => Err(key_taken(job)),
+        match jobs.iter().enumerate().find(|job| known(*job).is_some()) {
+            Some((_, job)) => Err(key_taken(job)),
             None => Ok(None),
+        }
+    }
+
+    /// A key is taken only if it can be told from all that were taken in its time, and if none is
+    /// forgotten for it: what leaves the memory must be kept elsewhere.
+    fn check_keys(&self, jobs: &[JobSpec], kept: JobNo) -> Result<(), Rejection> {
+        let new = jobs.iter().filter(|job| job.idempotency_key.is_some()).count() as u64;
+        if new == 0 {
+            return Ok(());
+        }
+        #[cfg(feature = "defects")]
+        if self.has(crate::defect::Defect::ForgetKeysEarly) {
+            return Ok(());
+        }
+        let State { keys, moved_key, config, now, .. } = &self.state;
+        let is_over = |at: Timestamp| now.since(at) > config.idempotency_for;
+        let unseen = moved_key.job > kept && !is_over(moved_key.at);
+        let leaving = (keys.len() as u64 + new).saturating_sub(config.idempotency_max);
+        let is_lost = match leaving.checked_sub(1).and_then(|last| usize::try_from(last).ok()) {
+            Some(last) => keys.get(last).is_none_or(|key| key.job > kept && !is_over(key.at)),
+            None => false,
+        };
+        match unseen || is_lost {
+            true => Err(Rejection::KeysFull { retry_after: KEYS_PAUSE }),
+            false => Ok(()),
         }
     }
 
@@ -111,7 +156,7 @@ impl Engine {
             None if jobs == 1 => return Ok(None),
             None => Name::fixed(&format!("run-{number}")),
         };
-        if self.state.index.run_ids.contains_key(&id) {
+        if self.state.index.run_ids.contains(&id) {
             return Err(Rejection::DuplicateRun { id });
         }
         Ok(Some(RunHeader { run: number, id }))

@@ -21,23 +21,25 @@ macro_rules! index_number {
 
 pub(crate) mod classes;
 pub(crate) mod groups;
+mod names;
 mod rebuild;
 pub(crate) mod timers;
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-use crate::model::{JobNo, Name, WorkerNo};
+use self::names::Names;
+use crate::model::{JobNo, KeyFound, Name, WorkerNo};
 
 /// A map for look-ups only: its order means nothing, so it is never walked.
 pub(crate) type FixedMap<K, V> = HashMap<K, V, FxBuildHasher>;
 
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    pub(crate) ids: FixedMap<Name, JobNo>,
-    pub(crate) run_ids: FixedMap<Name, crate::model::RunNo>,
+    pub(crate) ids: Names<JobNo>,
+    pub(crate) run_ids: Names<crate::model::RunNo>,
     pub(crate) worker_ids: FixedMap<Name, WorkerNo>,
-    pub(crate) keys: FixedMap<Name, JobNo>,
+    pub(crate) keys: Names<KeyFound>,
     pub(crate) classes: classes::Classes,
     pub(crate) groups: groups::Groups,
     pub(crate) timers: timers::Timers,

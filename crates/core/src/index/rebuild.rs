@@ -1,7 +1,7 @@
 //! The index of a state of which only the facts are known.
 
 use super::timers::Timer;
-use crate::model::{JobNo, WorkerNo};
+use crate::model::{JobNo, KeyFound, WorkerNo};
 use crate::state::{JobState, State};
 
 impl State {
@@ -10,8 +10,8 @@ impl State {
         for (no, run) in self.runs.iter() {
             self.index.run_ids.insert(run.id.clone(), no);
         }
-        for (_, key, no) in self.keys.iter() {
-            self.index.keys.insert(key.clone(), *no);
+        for key in self.keys.iter() {
+            self.index.keys.insert(key.name.clone(), KeyFound { job: key.job, print: key.print });
         }
         let workers: Vec<WorkerNo> = self.workers.keys().collect();
         for no in workers {

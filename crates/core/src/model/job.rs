@@ -5,7 +5,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::{JobId, JobNo, Micros, Name, RunId, Timestamp, TraceParent, WallAhead, WorkerId};
+use super::{
+    JobId, JobNo, KeysSeen, Micros, Name, RunId, Timestamp, TraceParent, WallAhead, WorkerId,
+};
 use crate::words;
 
 #[derive(
@@ -277,10 +279,16 @@ pub struct Submission {
     pub jobs: Vec<JobSpec>,
     /// Ends of dependencies that the core no longer knows.
     pub settled: Vec<(JobId, Settlement)>,
+    /// What is known elsewhere of keys that the core no longer knows.
+    pub keys: KeysSeen,
 }
 
 impl Submission {
     pub fn one(job: JobSpec) -> Submission {
-        Submission { run: None, jobs: vec![job], settled: Vec::new() }
+        Submission::of(None, vec![job])
+    }
+
+    pub fn of(run: Option<RunId>, jobs: Vec<JobSpec>) -> Submission {
+        Submission { run, jobs, settled: Vec::new(), keys: KeysSeen::default() }
     }
 }

@@ -6,6 +6,7 @@ pub mod excerpt;
 pub mod handoff;
 pub mod ids;
 pub mod job;
+pub mod key;
 pub mod limits;
 pub mod queue;
 pub mod sample;
@@ -27,6 +28,7 @@ pub use job::{
     AcceptedJob, Escalation, Extras, Guarantee, JobSpec, OnFailure, Priority, Requirements,
     Resources, Settlement, Submission, Target,
 };
+pub use key::{KeyFound, KeysSeen, MovedKey, TakenKey};
 pub use sample::Sample;
 pub use status::JobStatus;
 pub use time::{Micros, Timestamp, WallAhead};

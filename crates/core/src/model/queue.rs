@@ -42,6 +42,10 @@ impl<T: Clone> Queue<T> {
         self.items.front()
     }
 
+    pub fn get(&self, index: usize) -> Option<&T> {
+        self.items.get(index)
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.items.iter()
     }

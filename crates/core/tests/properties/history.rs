@@ -261,7 +261,7 @@ fn submit_run(world: &mut World, wishes: &[Wish]) {
         let own: Vec<Name> = jobs.iter().map(|job| job.id.clone()).collect();
         jobs.push(new_job(world, wish, offset as u64, &own));
     }
-    steer(world, Command::Submit(Submission { run: None, jobs, settled: vec![] }));
+    steer(world, Command::Submit(Submission::of(None, jobs)));
 }
 
 /// Attempts at hand, in order of their jobs.

@@ -63,7 +63,7 @@ proptest! {
         let mut world = World::new(Config::default());
         fleet(&mut world, workers);
         let jobs = graph(&edges, count);
-        let submission = Submission { run: Some(name("r")), jobs, settled: vec![] };
+        let submission = Submission::of(Some(name("r")), jobs);
         world.send(Command::Submit(submission)).result.expect("a graph without cycles");
         for _ in 0..count {
             work_for_a_second(&mut world);

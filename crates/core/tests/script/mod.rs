@@ -182,7 +182,7 @@ impl Player {
     fn submit(&mut self, words: &Words<'_>) {
         let jobs = words.plain[1..].iter().map(|id| parse::job(id, words)).collect();
         let settled = words.get("settled").map(parse::settled).unwrap_or_default();
-        self.send(Command::Submit(Submission { run: None, jobs, settled }));
+        self.send(Command::Submit(Submission { settled, ..Submission::of(None, jobs) }));
     }
 
     /// `r: a, b after=a`
@@ -194,7 +194,7 @@ impl Player {
             parse::job(words.plain[0], &words)
         });
         let (run, jobs) = (Some(name(id.trim())), jobs.collect());
-        self.send(Command::Submit(Submission { run, jobs, settled: vec![] }));
+        self.send(Command::Submit(Submission::of(run, jobs)));
     }
 
     fn report(&mut self, words: &Words<'_>) {

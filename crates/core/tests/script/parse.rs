@@ -234,6 +234,7 @@ pub(crate) fn configure(config: &mut Config, words: &Words<'_>) {
             "reject_percent" => config.reject_percent = number(value),
             "retain_jobs" => config.retain_jobs = number(value),
             "retain_for" => config.retain_for = span(value),
+            "idempotency_max" => config.idempotency_max = number(value),
             "idempotency_for" => config.idempotency_for = span(value),
             "forget_workers_after" => config.forget_workers_after = span(value),
             "weights" => config.weights = weights(value),

@@ -53,6 +53,23 @@ fn keys_expire_after_a_day() {
 }
 
 #[test]
+fn no_key_is_forgotten_early_to_make_room_for_another() {
+    check(
+        "
+        config idempotency_max=2
+        submit a key=k; submit b key=l; submit c key=m
+        submit d; submit a key=k
+        wait 25h; submit e; submit c key=m
+        ",
+        expect![[r#"
+            configure v1
+            refused: no more idempotency keys can be kept for as long as is promised (idempotency_for); retry in 1.0 s, raise idempotency_disk_max, or send the job without a key
+            known: a
+        "#]],
+    );
+}
+
+#[test]
 fn a_run_is_known_only_if_all_its_keys_are() {
     check(
         "
@@ -63,9 +80,9 @@ fn a_run_is_known_only_if_all_its_keys_are() {
         run t: f key=x, g key=x
         ",
         expect![[r#"
-            refused: job b has the idempotency key k, which stands for another job already; send the same jobs again or choose other keys
+            refused: job b has the idempotency key k, which stands for another job already, or for one with another type or payload; send the same jobs again or choose other keys
             known: b, c
-            refused: job g has the idempotency key x, which stands for another job already; send the same jobs again or choose other keys
+            refused: job g has the idempotency key x, which stands for another job already, or for one with another type or payload; send the same jobs again or choose other keys
         "#]],
     );
 }

@@ -107,11 +107,12 @@ impl Encoder {
             number
         });
         let keys = state.keys.iter_at(self.moment, seen.keys);
-        each(&mut seen.keys, &mut left, out, keys, |out, number, (at, key, job)| {
+        each(&mut seen.keys, &mut left, out, keys, |out, number, key| {
             out.item(7, 0, |b| {
-                b.name(1, Some(key));
-                b.uint(2, job.0);
-                b.uint(3, at.0);
+                b.name(1, Some(&key.name));
+                b.uint(2, key.job.0);
+                b.uint(3, key.at.0);
+                b.uint(4, u64::from(key.print));
             });
             number
         });

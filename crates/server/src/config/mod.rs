@@ -40,6 +40,8 @@ pub struct ServerConfig {
     pub logs: LogLimits,
     /// Bytes of disk that the data directory may take before new work is refused; none: all there is.
     pub disk_max: Option<u64>,
+    /// Idempotency keys that are kept on disk, beyond those in memory.
+    pub idempotency_disk_max: u64,
     /// Serve metrics.
     pub telemetry: bool,
     /// The name of the queue that is written as `queue`, and which commands mean if they name none.
@@ -172,6 +174,7 @@ impl Default for ServerConfig {
             history: History { jobs_max: 1_000_000, keep_for: Duration::from_secs(30 * 86_400) },
             logs: LogLimits { attempt_bytes_max: 1 << 20, total_bytes_max: 1 << 30 },
             disk_max: None,
+            idempotency_disk_max: 50_000_000,
             telemetry: true,
             default_queue: "default".to_owned(),
             webhooks: Vec::new(),

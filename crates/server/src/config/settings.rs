@@ -187,6 +187,7 @@ settings! {
     "history_keep_for": |d, v| { d.config.history.keep_for = duration(v)?; Ok(()) };
     "log_bytes_max": |d, v| { d.config.logs.attempt_bytes_max = bytes(v)?; Ok(()) };
     "logs_total_max": |d, v| { d.config.logs.total_bytes_max = bytes(v)?; Ok(()) };
+    "idempotency_disk_max": |d, v| { d.config.idempotency_disk_max = number(v)?; Ok(()) };
     "disk_max": |d, v| { d.config.disk_max = limit(v)?; Ok(()) };
     "telemetry": |d, v| { d.config.telemetry = switch(v)?; Ok(()) };
     "log.format": |d, v| { d.config.log.format = log_format(v)?; Ok(()) };

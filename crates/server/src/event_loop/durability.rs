@@ -69,6 +69,7 @@ impl Loop {
         if let Some(telemetry) = &mut self.telemetry {
             telemetry.push(&record);
         }
+        self.keys.push(&record);
         self.feed.push(record, forgotten);
         if let Some(before) = self.untruncated
             && self.feed.position().next() >= before

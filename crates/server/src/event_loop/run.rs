@@ -23,6 +23,7 @@ use crate::event_loop::clock::{self, Wall};
 use crate::event_loop::fatal::{self, Fatal};
 use crate::event_loop::space::SpaceProbe;
 use crate::projections::history::{Followers, TailEnd};
+use crate::projections::keys::KeysFeed;
 use crate::projections::registry::Feed;
 use crate::projections::telemetry;
 use crate::sinks::metrics::Meters;
@@ -42,6 +43,7 @@ pub(crate) struct Parts {
     pub(crate) durable: watch::Sender<Seq>,
     pub(crate) wall: Wall,
     pub(crate) feed: Feed,
+    pub(crate) keys: KeysFeed,
     pub(crate) followers: Followers,
     pub(crate) tail: TailEnd,
     /// None if nobody looks on.
@@ -63,6 +65,7 @@ pub(crate) struct Loop {
     /// To be written once the settings of the file are durable.
     pub(super) applied: Option<SettingsFile>,
     pub(super) feed: Feed,
+    pub(super) keys: KeysFeed,
     pub(super) followers: Followers,
     /// What the journal could forget, if nobody had still to read it.
     pub(super) untruncated: Option<Seq>,
@@ -92,6 +95,7 @@ impl Loop {
             saving: None,
             applied: changed.then(|| settings.holding(config.clone())),
             feed: parts.feed,
+            keys: parts.keys,
             followers: parts.followers,
             untruncated: None,
             tail: parts.tail,

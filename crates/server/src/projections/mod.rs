@@ -1,6 +1,7 @@
 //! What durable events add up to, for those who ask and those who look on.
 
 pub(crate) mod history;
+pub mod keys;
 pub(crate) mod logs;
 pub mod registry;
 pub(crate) mod telemetry;

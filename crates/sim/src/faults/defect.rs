@@ -73,6 +73,7 @@ impl Defect {
                 Core::LoseRetry => &["terminal_after_heal", "snapshot_equals_replay"],
                 Core::CountNoCrashes => &["attempts_bounded"],
                 Core::OverfillWorker => &["limits_hold"],
+                Core::ForgetKeysEarly => &["one_key_one_job"],
                 Core::ForgetIdempotencyKey => &["one_key_one_job"],
                 Core::ReopenOnLateResult => &["stale_token_refused", "terminal_is_absorbing"],
                 Core::SnapshotForgetsTimers => &["snapshot_equals_replay"],

@@ -9,6 +9,7 @@ use bellwether_journal::{
 };
 
 use super::defect::{Defect, DiskDefect};
+use super::keys::KeyFiles;
 use super::random::split_mix;
 
 #[derive(Debug, Default)]
@@ -21,6 +22,7 @@ pub(crate) struct Disk {
     torn: Option<Vec<Entry>>,
     full: bool,
     defect: Option<Defect>,
+    pub(crate) keys: KeyFiles,
 }
 
 /// What a process finds.

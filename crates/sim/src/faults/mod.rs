@@ -13,6 +13,7 @@ mod defect;
 mod disk;
 mod due;
 mod invariants;
+mod keys;
 mod ledger;
 mod plan;
 mod predictor;

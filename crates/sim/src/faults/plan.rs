@@ -51,6 +51,8 @@ pub(crate) fn config(random: &mut Random) -> Config {
         reject_percent: random.between(60, 100) as u32,
         retain_jobs: *random.pick(&[3, 30, 10_000]),
         retain_for: Micros::from_secs(*random.pick(&[5, 60, 3_600])),
+        // Few enough that most are kept elsewhere.
+        idempotency_max: *random.pick(&[4, 20, 1_000_000]),
         ..defaults
     }
 }

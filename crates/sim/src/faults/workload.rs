@@ -61,7 +61,7 @@ impl Workload {
         if self.random.chance(300) {
             jobs.reverse();
         }
-        Submission { run: Some(self.name("r")), jobs, settled: Vec::new() }
+        Submission::of(Some(self.name("r")), jobs)
     }
 
     /// A submission that must be refused as a whole.

@@ -142,7 +142,7 @@ impl<'a> EngineRun<'a> {
                     let Batch { run, jobs } = stage.batches[batch].clone();
                     let (first, what) = (jobs.start, &stage.jobs[jobs.start].trace.id);
                     let jobs = jobs.map(|at| new_job(stage, at)).collect();
-                    let submission = Submission { run, jobs, settled: Vec::new() };
+                    let submission = Submission::of(run, jobs);
                     self.submit(&mut progress, submission, first, what)?;
                 }
                 Some(Happening::Awake { machine, token }) => {

@@ -38,7 +38,7 @@ impl SubmissionDraft {
     /// `generate` gives an id to each job that has none.
     pub fn complete(self, generate: &mut dyn FnMut() -> JobId) -> Submission {
         let jobs = self.jobs.into_iter().map(|job| job.complete(generate)).collect();
-        Submission { run: self.run, jobs, settled: Vec::new() }
+        Submission::of(self.run, jobs)
     }
 }
 

@@ -7,7 +7,8 @@ mod worker;
 
 use bellwether_core::model::table::{Key, Table};
 use bellwether_core::model::{
-    Attempt, HeldAttempt, JobNo, Micros, Name, RunNo, Seq, Timestamp, Token, WallAhead, WorkerNo,
+    Attempt, HeldAttempt, JobNo, Micros, MovedKey, Name, RunNo, Seq, TakenKey, Timestamp, Token,
+    WallAhead, WorkerNo,
 };
 use bellwether_core::place::breaker::Breaker;
 use bellwether_core::place::hedge::AckTimes;
@@ -66,6 +67,8 @@ pub fn header_to_wire(format: u32, state: &State) -> v1::SnapshotHeader {
         slowness_mean,
         slowness_jobs,
         wall_ahead: state.wall_ahead.0,
+        moved_key_at: state.moved_key.at.0,
+        moved_key_job: state.moved_key.job.0,
     }
 }
 
@@ -87,6 +90,8 @@ impl Restoring {
         state.seq = Seq(header.seq);
         state.event_time = Timestamp(header.at);
         state.wall_ahead = WallAhead(header.wall_ahead);
+        let (at, job) = (Timestamp(header.moved_key_at), JobNo(header.moved_key_job));
+        state.moved_key = MovedKey { at, job };
         state.config = config_from_wire(config).map_err(|error| error.within("config"))?;
         state.config_version = header.config_version;
         state.last_job = JobNo(header.last_job);
@@ -147,8 +152,12 @@ impl Restoring {
             state.gone.push_back((Timestamp(end.at), WorkerNo(number)));
         }
         for wire in piece.keys {
-            let key = name("keys.key", &wire.key)?;
-            state.keys.push_back((Timestamp(wire.at), key, JobNo(wire.job)));
+            let (name, job) = (name("keys.key", &wire.key)?, JobNo(wire.job));
+            // Of before there was one, it is that of the job, as long as that is there.
+            let known = || state.jobs.get(job).map_or(0, |job| job.spec.print());
+            let print = u16::try_from(wire.print).ok().filter(|print| *print != 0);
+            let print = print.unwrap_or_else(known);
+            state.keys.push_back(TakenKey { at: Timestamp(wire.at), name, job, print });
         }
         for paused in &piece.paused {
             state.paused.insert(name("paused", paused)?);

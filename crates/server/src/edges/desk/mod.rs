@@ -35,6 +35,7 @@ use crate::edges::explain::Refusals;
 use crate::edges::registrar::Registrar;
 use crate::event_loop::Handle;
 use crate::projections::history::History;
+use crate::projections::keys::Keys;
 use crate::projections::logs::Logs;
 use crate::projections::registry::Registry;
 
@@ -51,6 +52,7 @@ pub(crate) struct Desk {
     pub(crate) refusals: Refusals,
     pub(crate) disk: Arc<DiskBudget>,
     pub(crate) audience: Arc<Audience>,
+    pub(crate) keys: Keys,
 }
 
 impl Desk {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bellwether_core::model::{Epoch, JobId, JobNo, Name, RunId, Seq, Submission};
+use bellwether_core::model::{Epoch, JobId, JobNo, KeysSeen, Name, RunId, Seq, Submission};
 use bellwether_core::{Answer, Command, Rejection};
 use bellwether_wire::job::submission_from_wire;
 use bellwether_wire::{Malformed, v1};
@@ -95,7 +95,8 @@ impl Desk {
         let mut commands = Vec::with_capacity(read.len());
         let mut sent = Vec::with_capacity(read.len());
         for submission in read {
-            sent.push(submission.map(|submission| {
+            sent.push(submission.map(|mut submission| {
+                submission.keys = self.look_for_keys(&submission);
                 let ids = submission.jobs.iter().map(|job| job.id.clone()).collect();
                 let reaches_out = !outside(&submission).is_empty();
                 let again = reaches_out.then(|| Box::new(submission.clone()));
@@ -106,6 +107,33 @@ impl Desk {
         }
         let settled = self.handle.send_commands(commands).await?;
         Ok(Pending { sent, settled })
+    }
+
+    /// What is known of keys that the core may have forgotten. Without that it takes no new ones once
+    /// its memory is full.
+    fn look_for_keys(&self, submission: &Submission) -> KeysSeen {
+        self.keys.look(submission).unwrap_or_else(|error| {
+            tracing::error!(%error, "idempotency keys were not looked for");
+            KeysSeen::default()
+        })
+    }
+
+    /// The ids of known jobs; empty for what neither the core nor the history knows.
+    async fn known_ids(&self, jobs: &[JobNo], known: Vec<Option<JobId>>) -> Vec<String> {
+        let mut ids = Vec::with_capacity(jobs.len());
+        for (no, id) in jobs.iter().zip(known) {
+            ids.push(match id {
+                Some(id) => id.to_string(),
+                None => match self.registry.names(vec![*no], Vec::new()).await {
+                    Ok((mut names, _)) => names.pop().map(|names| names.id).unwrap_or_default(),
+                    Err(error) => {
+                        tracing::warn!(%error, "the id of a known job could not be looked up");
+                        String::new()
+                    }
+                },
+            });
+        }
+        ids
     }
 
     /// Tries again with what the registry knows of dependencies that the core has forgotten. None
@@ -156,7 +184,7 @@ impl Sent {
         {
             settled = anew;
         }
-        submitted(&self.ids, settled).inspect_err(|why| {
+        submitted(&self.ids, settled, desk).await.inspect_err(|why| {
             let run = self.run.as_ref().map_or("", Name::as_str);
             let ids = Refusals::ids(run, self.ids.iter().map(Name::as_str));
             desk.refusals.note(ids, v1::Rejection::from(why), clock::wall());
@@ -175,19 +203,19 @@ fn outside(submission: &Submission) -> Vec<JobId> {
     dependencies.filter(|id| !inside.contains(id)).cloned().collect()
 }
 
-fn submitted(ids: &[JobId], Settled { seq, result }: Settled) -> Submitted {
+async fn submitted(ids: &[JobId], Settled { seq, result }: Settled, desk: &Desk) -> Submitted {
     let Answer::Submitted { jobs, known, throttle } = result? else {
         unreachable!("a submission is answered with its jobs")
     };
-    let refs = job_refs(&jobs, known.as_deref().unwrap_or(ids));
+    let is_known = known.is_some();
+    let ids = match known {
+        Some(known) => desk.known_ids(&jobs, known).await,
+        None => ids.iter().map(Name::to_string).collect(),
+    };
+    let refs = jobs.iter().zip(ids).map(|(no, id)| v1::JobRef { job: no.0, id }).collect();
     let throttle = throttle.map(|throttle| v1::Throttle {
         filled_percent: throttle.filled_percent,
         pause: throttle.pause.0,
     });
-    Ok(v1::Accepted { jobs: refs, known: known.is_some(), position: seq.0, throttle })
-}
-
-fn job_refs(numbers: &[JobNo], ids: &[JobId]) -> Vec<v1::JobRef> {
-    let ids = ids.iter().map(Name::to_string).chain(std::iter::repeat(String::new()));
-    numbers.iter().zip(ids).map(|(no, id)| v1::JobRef { job: no.0, id }).collect()
+    Ok(v1::Accepted { jobs: refs, known: is_known, position: seq.0, throttle })
 }

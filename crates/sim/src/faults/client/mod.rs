@@ -108,9 +108,9 @@ impl Clients {
         let retry_after = match outcome {
             // The worker to undrain may not have come back yet.
             Ok(Err(Rejection::UnknownWorker { .. })) if request.insists => return,
-            Ok(Err(Rejection::QueueFull { retry_after, .. })) if request.tries < TRIES_MAX => {
-                *retry_after
-            }
+            Ok(Err(
+                Rejection::QueueFull { retry_after, .. } | Rejection::KeysFull { retry_after },
+            )) if request.tries < TRIES_MAX => *retry_after,
             Err(why) => why.retry_after(),
             Ok(Ok(_) | Err(_)) => {
                 request.answered = true;

@@ -140,6 +140,11 @@ impl Scheduler {
         for entry in batch {
             stage.note(|| format!("  {} {:?}", entry.seq, entry.event));
             stage.see(Observation::Committed { entry });
+            self.disk.keys.see(entry);
+        }
+        if stage.random.chance(300) {
+            let count = stage.random.between(1, 20) as usize;
+            self.disk.keys.write(count);
         }
         stage.see(Observation::BatchCommitted);
         Ok(())

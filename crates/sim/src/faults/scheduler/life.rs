@@ -114,6 +114,7 @@ impl Scheduler {
         let Some(mut host) = self.host(stage, &opened, &journal, seed) else { return false };
         stage.note(|| format!("a scheduler recovers at {}", host.engine().last_seq()));
         stage.see(Observation::Recovered { engine: host.engine(), reign: self.reigns });
+        self.disk.keys.restart(host.state());
         // It recovers far less often than it does anything else.
         if stage.rare(stage.weather.crash * 10) {
             stage.count(Moment::Recovering.fault());

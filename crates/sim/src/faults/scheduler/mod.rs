@@ -11,8 +11,8 @@ mod witness;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use bellwether_core::Engine;
 use bellwether_core::model::{Config, Micros, Timestamp};
+use bellwether_core::{Command, Engine};
 use bellwether_host::{Host, Mode, Reading, SnapshotRule};
 use bellwether_journal::MemoryJournal;
 
@@ -144,7 +144,13 @@ impl Scheduler {
         self.disk.make_room();
     }
 
-    pub(crate) fn receive(&mut self, stage: &mut Stage, letter: Letter) {
+    pub(crate) fn receive(&mut self, stage: &mut Stage, mut letter: Letter) {
+        if let Command::Submit(submission) = &mut letter.command {
+            submission.keys = self.disk.keys.look(submission);
+            if !submission.keys.found.is_empty() {
+                stage.count("key_found_on_disk");
+            }
+        }
         // Somebody may still talk to a scheduler that has been deposed; workers do not, because
         // their connections broke with the takeover.
         let late = self.deposed.is_some() && letter.is_from_client() && stage.random.chance(300);

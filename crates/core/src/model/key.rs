@@ -1,0 +1,57 @@
+//! Idempotency keys: what is remembered of them here, and what others know of those that are not.
+
+use super::{JobNo, JobSpec, Name, Timestamp};
+
+/// A key that stands for a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakenKey {
+    pub at: Timestamp,
+    pub name: Name,
+    pub job: JobNo,
+    /// What it came with, to know the same job again. 0 if nobody knows.
+    pub print: u16,
+}
+
+/// What is known outside of the keys of a submission.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KeysSeen {
+    /// All keys of jobs up to this one are kept there, and were looked for.
+    pub kept: JobNo,
+    /// By the index of the job in the submission, in that order.
+    pub found: Vec<(usize, KeyFound)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyFound {
+    pub job: JobNo,
+    pub print: u16,
+}
+
+/// The latest key that had to leave the memory before its time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MovedKey {
+    pub at: Timestamp,
+    pub job: JobNo,
+}
+
+impl JobSpec {
+    /// Tells apart what may come under one key: jobs of another type or with another payload. Never 0.
+    /// It is kept on disk, so it must stay what it is.
+    pub fn print(&self) -> u16 {
+        let mut hash = 0x9e37_79b9_7f4a_7c15;
+        let kind = self.requirements.kind.as_str().as_bytes();
+        for part in [kind, &self.payload] {
+            hash = mixed(hash, part.len() as u64);
+            for chunk in part.chunks(8) {
+                let mut word = [0; 8];
+                word[..chunk.len()].copy_from_slice(chunk);
+                hash = mixed(hash, u64::from_le_bytes(word));
+            }
+        }
+        ((hash >> 48) as u16).max(1)
+    }
+}
+
+fn mixed(hash: u64, word: u64) -> u64 {
+    (hash.rotate_left(23) ^ word).wrapping_mul(0xd6e8_feb8_6659_fd93)
+}
