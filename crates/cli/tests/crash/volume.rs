@@ -1,7 +1,7 @@
 //! More jobs than anybody looks at one by one.
 
 use anyhow::{Context as _, Result, ensure};
-use bellwether_sdk::v1;
+use bellwether_sdk::{Security, v1};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -61,9 +61,11 @@ async fn one_operation_cancels_all_that_match_however_many() -> Result<()> {
 
 async fn request(site: &Site, method: &str, path: &str, body: &str) -> Result<Value> {
     let mut stream = TcpStream::connect(site.http).await?;
+    let token = Security::default().token_for(&site.http.to_string())?;
+    let token = token.context("the scheduler has made a token")?;
     let head = format!(
-        "{method} {path} HTTP/1.0\r\nhost: localhost\r\ncontent-type: application/json\r\n\
-         content-length: {}\r\n\r\n",
+        "{method} {path} HTTP/1.0\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n",
         body.len()
     );
     stream.write_all(format!("{head}{body}").as_bytes()).await?;

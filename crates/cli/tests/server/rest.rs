@@ -3,6 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
+use bellwether_sdk::Security;
 use serde_json::Value;
 
 use crate::fixture::World;
@@ -23,9 +24,11 @@ impl World {
     pub(crate) fn rest(&self, method: &str, path: &str, body: &str) -> Answer {
         let mut stream = TcpStream::connect(&self.http).expect("the scheduler listens");
         let length = body.len();
+        let token = Security::default().token_for(&self.http).expect("it is ours alone");
+        let token = token.expect("the scheduler has made a token");
         let request = format!(
             "{method} /scheduler{path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
-             if-match: *\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+             authorization: Bearer {token}\r\nif-match: *\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
         );
         stream.write_all(request.as_bytes()).expect("it reads");
         let mut answer = String::new();
