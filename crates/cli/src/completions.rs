@@ -9,6 +9,7 @@ use crate::output;
 /// Print completions for a shell, as `source <(bellwether completions bash)`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
+    /// Which one
     shell: Shell,
 }
 

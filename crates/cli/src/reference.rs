@@ -39,7 +39,7 @@ fn document(root: &Command) -> String {
     let mut text = String::from(
         "# The command line\n\n\
          This page is made by `bellwether reference`, and a test compares them. Every example is run by\n\
-         a test, in this order. `--server`, `--token` and `--ca`, which every command that talks to a\n\
+         a test, in this order. `--server`, `--token-file` and `--ca`, which every command that talks to a\n\
          scheduler takes, are left out below; so is `--json`, which prints JSON instead of text.\n\n",
     );
     text.push_str("```text\n");
@@ -130,7 +130,7 @@ fn describe(path: &str, command: &Command, text: &mut String) {
 }
 
 /// What every command takes is told once.
-const EVERYWHERE: [&str; 5] = ["server", "token", "ca", "json", "help"];
+const EVERYWHERE: [&str; 6] = ["server", "token", "token_file", "ca", "json", "help"];
 
 fn argument(argument: &clap::Arg) -> Option<String> {
     if EVERYWHERE.contains(&argument.get_id().as_str()) || argument.is_hide_set() {

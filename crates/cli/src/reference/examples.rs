@@ -47,6 +47,11 @@ examples! {
     "bellwether drain": "bellwether drain w1 --wait", "bellwether drain w1 --undo";
     "bellwether simulate faults": "bellwether simulate faults --seeds 2";
     "bellwether doctor": "bellwether doctor";
-    "bellwether token": "bellwether token --role submitter --role viewer ci";
+    "bellwether audit": "bellwether audit --action job_cancelled";
+    "bellwether workers keys": "bellwether workers keys";
+    "bellwether workers invite": "bellwether workers invite w2";
+    "bellwether token issue": "bellwether token issue --role submitter --role viewer ci";
+    "bellwether token show": "bellwether token show > token";
+    "bellwether token header": "bellwether token header > header";
     "bellwether completions": "bellwether completions bash > completions.bash";
 }

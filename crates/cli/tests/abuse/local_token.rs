@@ -63,9 +63,12 @@ async fn another_user_of_the_machine_is_not_let_in() -> Result<()> {
     let binary = open.path().join("bellwether");
     std::fs::copy(env!("CARGO_BIN_EXE_bellwether"), &binary)?;
     make_open(open.path())?;
+    // Where a worker of theirs keeps its key.
+    std::os::unix::fs::chown(open.path(), Some(SOMEBODY_ELSE), None)?;
     for words in [&["status"][..], &["submit", "--type", "t"], &["worker", "--id", "spy"]] {
         let mut command = Command::new(&binary);
         command.args(words).env("BELLWETHER_SERVER", site.url()).uid(SOMEBODY_ELSE);
+        command.env("HOME", open.path()).env_remove("XDG_STATE_HOME");
         let output = command.current_dir("/").kill_on_drop(true).output().await?;
         let stderr = told(&output);
         ensure!(output.status.code() == Some(3), "{words:?}: {stderr}");

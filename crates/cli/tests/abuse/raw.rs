@@ -66,7 +66,13 @@ pub(crate) async fn call(
     grpc.ready().await.map_err(|error| Status::unknown(error.to_string()))?;
     let path = method.parse().map_err(|_| Status::unknown("no path"))?;
     let request = with(bearer, message)?;
-    grpc.unary(request, path, Raw).await.map(tonic::Response::into_inner)
+    // A session says something before it is told anything: to be refused may come second.
+    let mut answers = grpc.server_streaming(request, path, Raw).await?.into_inner();
+    let mut last = Bytes::new();
+    while let Some(answer) = answers.message().await? {
+        last = answer;
+    }
+    Ok(last)
 }
 
 /// Whether whoever asks this is let in. What is sent is no message, so nothing comes of it.
