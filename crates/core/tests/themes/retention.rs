@@ -63,7 +63,7 @@ fn no_key_is_forgotten_early_to_make_room_for_another() {
         ",
         expect![[r#"
             configure v1
-            refused: no more idempotency keys can be kept for as long as is promised (idempotency_for); retry in 1s, raise idempotency_disk_max, or send the job without a key
+            refused: no more idempotency keys can be kept for as long as is promised (idempotency_for); retry in 1.0 s, raise idempotency_disk_max, or send the job without a key
             known: a
         "#]],
     );
