@@ -230,7 +230,7 @@ fn disturb(engine: &mut Engine, round: u64) {
 
 #[test]
 fn a_snapshot_in_slices_is_of_one_moment_whatever_changes_meanwhile() {
-    let config = Config { retain_jobs: 100, idempotency_max: 8_000, ..Config::default() };
+    let config = Config { retain_jobs: 100, idempotency_max: 20_000, ..Config::default() };
     let mut engine = Engine::new(config);
     (0..8_000).for_each(|number| submit(&mut engine, number));
     disturb(&mut engine, 0);

@@ -7,7 +7,7 @@ use crate::index::classes::ClassNo;
 use crate::index::timers::Timer;
 use crate::life::{Counts, Moved};
 use crate::model::{
-    AcceptedJob, Attempt, Handoff, JobNo, JobStatus, KeyFound, MaybeWorker, Name, Phase, Priority,
+    AcceptedJob, Attempt, Handoff, JobNo, JobStatus, MaybeWorker, Name, Phase, Priority,
     Requirements, Seq, Strategy, TakenKey, Target, Timestamp, Token, WorkerNo,
 };
 use crate::place::rank::priority_bonus;
@@ -96,9 +96,8 @@ impl State {
         self.enter_class(no);
         self.index.ids.insert(spec.id.clone(), no);
         if let Some(key) = &spec.idempotency_key {
-            let print = spec.print();
-            self.index.keys.insert(key.clone(), KeyFound { job: no, print });
-            self.keys.push_back(TakenKey { at, name: key.clone(), job: no, print });
+            self.index.keys.insert(key.clone(), no);
+            self.keys.push_back(TakenKey { at, name: key.clone(), job: no });
         }
         self.totals.submitted += 1;
         self.totals.live += 1;

@@ -21,7 +21,7 @@ impl State {
             if at.since(key.at) <= self.config.idempotency_for {
                 self.moved_key = MovedKey { at: key.at, job: key.job };
             }
-            if self.index.keys.get(&key.name).is_some_and(|found| found.job == key.job) {
+            if self.index.keys.get(&key.name) == Some(&key.job) {
                 self.index.keys.remove(&key.name);
             }
         }

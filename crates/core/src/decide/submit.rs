@@ -72,11 +72,13 @@ impl Engine {
         }
         let known = |(index, job): (usize, &JobSpec)| {
             let key = job.idempotency_key.as_ref()?;
-            let elsewhere = || {
-                let place = seen.found.binary_search_by_key(&index, |(of, _)| *of).ok()?;
-                Some(seen.found[place].1)
-            };
-            self.state.index.keys.get(key).copied().or_else(elsewhere)
+            let place = seen.found.binary_search_by_key(&index, |(of, _)| *of).ok();
+            let elsewhere = place.map(|place| seen.found[place].1);
+            let Some(no) = self.state.index.keys.get(key).copied() else { return elsewhere };
+            // What the job is, or was when it was written down, as long as anybody knows.
+            let known = elsewhere.filter(|found| found.job == no).map_or(0, |found| found.print);
+            let print = self.state.job(no).map_or(known, |job| job.spec.print());
+            Some(KeyFound { job: no, print })
         };
         let found: Vec<KeyFound> = jobs.iter().enumerate().map_while(known).collect();
         if found.len() == jobs.len() {

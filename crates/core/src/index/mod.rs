@@ -29,7 +29,7 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use self::names::Names;
-use crate::model::{Actor, ActorNo, JobNo, KeyFound, Name, WorkerNo};
+use crate::model::{Actor, ActorNo, JobNo, Name, WorkerNo};
 
 /// A map for look-ups only: its order means nothing, so it is never walked.
 pub(crate) type FixedMap<K, V> = HashMap<K, V, FxBuildHasher>;
@@ -39,7 +39,7 @@ pub(crate) struct Index {
     pub(crate) ids: Names<JobNo>,
     pub(crate) run_ids: Names<crate::model::RunNo>,
     pub(crate) worker_ids: FixedMap<Name, WorkerNo>,
-    pub(crate) keys: Names<KeyFound>,
+    pub(crate) keys: Names<JobNo>,
     pub(crate) actors: FixedMap<Actor, ActorNo>,
     pub(crate) classes: classes::Classes,
     pub(crate) groups: groups::Groups,

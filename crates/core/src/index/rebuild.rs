@@ -1,7 +1,7 @@
 //! The index of a state of which only the facts are known.
 
 use super::timers::Timer;
-use crate::model::{JobNo, KeyFound, WorkerNo};
+use crate::model::{JobNo, WorkerNo};
 use crate::state::{JobState, State};
 
 impl State {
@@ -11,7 +11,7 @@ impl State {
             self.index.run_ids.insert(run.id.clone(), no);
         }
         for key in self.keys.iter() {
-            self.index.keys.insert(key.name.clone(), KeyFound { job: key.job, print: key.print });
+            self.index.keys.insert(key.name.clone(), key.job);
         }
         for (no, known) in self.actors.iter() {
             self.index.actors.insert(known.actor.clone(), no);

@@ -8,8 +8,6 @@ pub struct TakenKey {
     pub at: Timestamp,
     pub name: Name,
     pub job: JobNo,
-    /// What it came with, to know the same job again. 0 if nobody knows.
-    pub print: u16,
 }
 
 /// What is known outside of the keys of a submission.
@@ -24,6 +22,7 @@ pub struct KeysSeen {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyFound {
     pub job: JobNo,
+    /// What it came with, to know the same job again. 0 if nobody knows.
     pub print: u16,
 }
 

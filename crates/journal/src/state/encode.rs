@@ -114,7 +114,6 @@ impl Encoder {
                 b.name(1, Some(&key.name));
                 b.uint(2, key.job.0);
                 b.uint(3, key.at.0);
-                b.uint(4, u64::from(key.print));
             });
             number
         });

@@ -50,8 +50,7 @@ pub(super) fn read(bytes: &[u8], traced: bool) -> Read<(v1::SnapshotHeader, v1::
         let (r#type, sender, worker) = (r.u32()?, r.u32()?, r.u32()?);
         Ok(v1::LastRunFacts { r#type, sender, worker })
     })?;
-    piece.keys =
-        r.list(|r| Ok(v1::KeyFacts { at: r.u64()?, key: r.text()?, job: r.u64()?, print: 0 }))?;
+    piece.keys = r.list(|r| Ok(v1::KeyFacts { at: r.u64()?, key: r.text()?, job: r.u64()? }))?;
     header.totals = Some(v1::TotalsFacts {
         live: r.u64()?,
         payload_bytes: r.u64()?,

@@ -9,13 +9,11 @@ use bellwether_wire::v1;
 use bellwether_wire::v1::JobState;
 use bellwether_wire::v1::report::Report as Kind;
 use bellwether_wire::v1::scheduler_client::SchedulerClient;
-use tonic::transport::Endpoint;
 
-use crate::fixture::{DEADLINE, Fixture, accepted, job, rejection};
+use crate::fixture::{DEADLINE, Fixture, accepted, channel, job, rejection};
 
 /// How long one who follows may take nothing.
 const TOO_SLOW: Duration = Duration::from_secs(1);
-const WINDOW_BYTES: u32 = 65_535;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_waits_is_told_of_every_end() -> Result<()> {
@@ -227,14 +225,15 @@ async fn a_snapshot_is_the_state() -> Result<()> {
 async fn whoever_waits_and_takes_nothing_is_cut_off_and_told_and_counted() -> Result<()> {
     let patience = |config: &mut ServerConfig| config.limits.follow_timeout = TOO_SLOW;
     let mut fixture = Fixture::with(patience).await?;
-    let ids: Vec<String> = (0..12_000).map(|number| format!("j{number}")).collect();
+    // Many tags make messages that are larger than all the buffers in between.
+    let tags: Vec<String> = (0..10).map(|number| format!("{number:0>200}")).collect();
+    let tagged = |id: &String| v1::JobSpec { tags: tags.clone(), ..job(id) };
+    let ids: Vec<String> = (0..9_000).map(|number| format!("j{number}")).collect();
     for ids in ids.chunks(1_000) {
-        fixture.submit(ids.iter().map(|id| job(id)).collect()).await?;
+        fixture.submit(ids.iter().map(tagged).collect()).await?;
     }
-    // On a connection of its own, into which little fits.
-    let address = format!("http://{}", fixture.server.grpc_address());
-    let narrow = Endpoint::from_shared(address)?.initial_stream_window_size(WINDOW_BYTES);
-    let mut slow = SchedulerClient::new(narrow.connect().await?);
+    // On a connection of its own, which fills up.
+    let mut slow = SchedulerClient::new(channel(&fixture.server).await?);
     let request = v1::WaitJobsRequest { ids: ids.clone(), progress: false };
     let mut ends = slow.wait_jobs(request).await?.into_inner();
     fixture.client.cancel(v1::CancelRequest { ids, reason: String::new() }).await?;

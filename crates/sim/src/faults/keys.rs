@@ -18,9 +18,8 @@ impl KeyFiles {
     /// A process starts with what its engine remembers.
     pub(crate) fn restart(&mut self, state: &State) {
         let unwritten = state.keys.iter().filter(|key| key.job > self.kept);
-        self.waiting = unwritten
-            .map(|key| (key.name.clone(), KeyFound { job: key.job, print: key.print }))
-            .collect();
+        self.waiting =
+            unwritten.map(|key| (key.name.clone(), KeyFound { job: key.job, print: 0 })).collect();
     }
 
     pub(crate) fn see(&mut self, entry: &Entry) {

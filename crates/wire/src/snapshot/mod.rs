@@ -157,11 +157,7 @@ impl Restoring {
         }
         for wire in piece.keys {
             let (name, job) = (name("keys.key", &wire.key)?, JobNo(wire.job));
-            // Of before there was one, it is that of the job, as long as that is there.
-            let known = || state.jobs.get(job).map_or(0, |job| job.spec.print());
-            let print = u16::try_from(wire.print).ok().filter(|print| *print != 0);
-            let print = print.unwrap_or_else(known);
-            state.keys.push_back(TakenKey { at: Timestamp(wire.at), name, job, print });
+            state.keys.push_back(TakenKey { at: Timestamp(wire.at), name, job });
         }
         for paused in &piece.paused {
             state.paused.insert(name("paused", paused)?);

@@ -135,13 +135,10 @@ pub(crate) fn start(
         runs,
     };
     writer.configure(state.config().idempotency_max, state.config().idempotency_for);
-    writer.waiting.extend(
-        state
-            .keys
-            .iter()
-            .filter(|key| key.job > after)
-            .map(|key| Taken::new(&key.name, key.print, key.job, key.at)),
-    );
+    let print = |job: JobNo| state.job(job).map_or(0, |job| job.spec.print());
+    let unwritten = state.keys.iter().filter(|key| key.job > after);
+    let taken = unwritten.map(|key| Taken::new(&key.name, print(key.job), key.job, key.at));
+    writer.waiting.extend(taken);
     writer.show();
     let (records, inbox) = channel();
     std::thread::Builder::new().name("keys".to_owned()).spawn(move || {
