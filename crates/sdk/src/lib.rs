@@ -37,5 +37,5 @@ pub use client::{Client, ClientBuilder};
 pub use connection::Security;
 pub use error::{ClientError, Refusal};
 pub use job::{NewJob, Run};
-pub use random::new_id;
+pub use random::{automatic_key, new_id};
 pub use worker::{Context, Outcome, Worker, WorkerBuilder, WorkerError};

@@ -22,13 +22,17 @@ macro_rules! config_fields {
                     load: config.weights.load,
                     priority: config.weights.priority,
                 }),
-                priorities: Some(v1::Priorities {
+                // Left out where they are as ever: what was kept before there was a choice stays the same.
+                priorities: (config.priorities != Priorities::default()).then_some(v1::Priorities {
                     low: config.priorities.low,
                     normal: config.priorities.normal,
                     high: config.priorities.high,
                     critical: config.priorities.critical,
                 }),
-                retry_backoff: config.retry_backoff.to_wire(),
+                retry_backoff: match config.retry_backoff {
+                    Backoff::Exponential => 0,
+                    other => other.to_wire(),
+                },
                 duration_by_type: config
                     .duration_by_type
                     .iter()

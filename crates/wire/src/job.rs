@@ -13,6 +13,10 @@ use bytes::Bytes;
 use crate::malformed::{Malformed, Problem, at_most, label_set, name, names, optional_name, span};
 use crate::{Mirror, v1};
 
+/// What an idempotency key begins with that nobody chose: it lets the library send a job again when an
+/// answer got lost, and is remembered for no longer than that takes.
+pub const AUTOMATIC_KEY: &str = "auto-";
+
 /// What was submitted. `generate` gives an id to each job that has none, and to a run of several
 /// jobs that has none.
 pub fn submission_from_wire(

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use bellwether_core::model::Name;
 use bellwether_sdk::client::Accepted;
-use bellwether_sdk::{Client, Refusal, new_id, v1};
+use bellwether_sdk::{Client, Refusal, automatic_key, new_id, v1};
 use bellwether_wire::job::submission_to_wire;
 use bellwether_wire::json::SubmissionDraft;
 
@@ -60,7 +60,7 @@ pub(super) async fn send(
             job.id = new_id();
         }
         if job.idempotency_key.is_empty() {
-            job.idempotency_key = new_id();
+            job.idempotency_key = automatic_key();
         }
     }
     let mut results = Vec::with_capacity(submissions.len());

@@ -122,6 +122,8 @@ fn nothing_is_acknowledged_once_the_data_directory_is_gone() {
     for replace in [false, true] {
         let mut world = World::new();
         world.submit_exec("before", "true", &[]);
+        // It lies in the data directory, too.
+        let token = std::fs::read_to_string(world.data_dir().join("token")).unwrap();
         let away = world.path("away");
         std::fs::rename(world.data_dir(), &away).unwrap();
         if replace {
@@ -129,7 +131,8 @@ fn nothing_is_acknowledged_once_the_data_directory_is_gone() {
         } else {
             std::fs::remove_dir_all(&away).unwrap();
         }
-        let output = world.run(&["submit", "--type", "exec", "--id", "after", "--payload", "{}"]);
+        let mut submit = world.command(&["submit", "--type", "t", "--id", "after"]);
+        let output = submit.env("BELLWETHER_TOKEN", token.trim()).output().unwrap();
         assert_ne!(output.status.code(), Some(0), "replaced: {replace}");
         assert_eq!(world.ended(), Some(74), "replaced: {replace}");
     }

@@ -82,3 +82,17 @@ fn a_key_that_can_not_be_kept_is_refused_and_none_is_forgotten_for_it() {
     assert!(told.contains("no more idempotency keys can be kept"), "{told}");
     is_still(&world, 0);
 }
+
+#[test]
+fn keys_that_nobody_chose_take_no_room_from_those_that_are_given() {
+    let world = world("idempotency_disk_max: 60");
+    // The command line gives each a key of its own, far more than can be kept.
+    let file = world.path("jobs.jsonl");
+    let jobs =
+        (0..JOBS).map(|number| json!({ "id": format!("a{number}"), "type": "t" }).to_string());
+    std::fs::write(&file, jobs.collect::<Vec<_>>().join("\n")).expect("a file of jobs");
+    assert!(submit(&world, 0..1).status.success());
+    let output = world.run(&["submit", &file.display().to_string()]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    is_still(&world, 0);
+}

@@ -6,6 +6,10 @@
 //! other leaves its memory that the files do not have, so no key is ever forgotten early: when the
 //! files may not grow any more, submissions with keys are refused.
 //!
+//! Keys that the library makes by itself, to send a job again when an answer got lost, are worth
+//! something for seconds: they are passed over here, and stand for their jobs as long as the core
+//! remembers them.
+//!
 //! Deliberately absent: a position in the journal. What the files do not have yet is in the core's
 //! memory, from which it is taken at a start.
 
@@ -21,7 +25,7 @@ use bellwether_core::model::{JobNo, KeysSeen, Micros, Submission, Timestamp};
 use bellwether_core::{Event, State};
 use bellwether_journal::Record;
 
-use self::run::{Run, Taken, Wanted, file_name, is_run};
+use self::run::{Run, Taken, Wanted, file_name, is_automatic, is_run};
 use crate::priority::lower_priority;
 
 /// The core can remember so many runs: one may be written while others are looked for in memory.
@@ -74,7 +78,8 @@ impl Keys {
         let files = self.files();
         let mut found = Vec::new();
         for (index, job) in submission.jobs.iter().enumerate() {
-            let Some(key) = job.idempotency_key.as_ref().filter(|_| !files.runs.is_empty()) else {
+            let key = job.idempotency_key.as_ref();
+            let Some(key) = key.filter(|key| !files.runs.is_empty() && !is_automatic(key)) else {
                 continue;
             };
             let wanted = Wanted::new(key);
@@ -176,7 +181,7 @@ struct Writer {
     keys_max: u64,
     run_keys: u64,
     expires_after: Micros,
-    /// Keys of jobs up to this one are in runs.
+    /// Keys of jobs up to this one are in runs, but for those that are passed over.
     after: JobNo,
     /// Those that are not yet.
     waiting: Vec<Taken>,
@@ -221,16 +226,21 @@ impl Writer {
     fn write(&mut self) -> Result<(), KeysError> {
         while self.waiting.len() as u64 >= self.run_keys {
             self.drop_expired()?;
-            let kept: u64 = self.runs.iter().map(|run| run.keys).sum();
-            if kept + self.run_keys > self.keys_max {
-                return Ok(());
+            let next = &self.waiting[..self.run_keys as usize];
+            let seen = next.last().expect("a run has keys").job;
+            let taken: Vec<Taken> = next.iter().filter(|key| !key.is_automatic).copied().collect();
+            if let Some(newest) = taken.last() {
+                let kept: u64 = self.runs.iter().map(|run| run.keys).sum();
+                if kept + taken.len() as u64 > self.keys_max {
+                    return Ok(());
+                }
+                let after = self.runs.last().map_or(self.after, |run| run.last);
+                Run::write(&self.dir, after, &taken)?;
+                let run = Run::open(self.dir.join(file_name(newest.job)))?;
+                self.runs.push(Arc::new(run));
             }
-            let taken: Vec<Taken> = self.waiting.drain(..self.run_keys as usize).collect();
-            Run::write(&self.dir, self.after, &taken)?;
-            let last = taken.last().expect("a run has keys").job;
-            let run = Run::open(self.dir.join(file_name(last)))?;
-            self.after = last;
-            self.runs.push(Arc::new(run));
+            self.waiting.drain(..self.run_keys as usize);
+            self.after = seen;
             self.show();
         }
         Ok(())

@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use bellwether_core::model::{JobNo, KeyFound, Name, Timestamp};
+use bellwether_wire::job::AUTOMATIC_KEY;
 
 use super::KeysError;
 use super::filter::Filter;
@@ -54,6 +55,12 @@ pub(super) struct Taken {
     pub(super) filter: u64,
     pub(super) job: JobNo,
     pub(super) at: Timestamp,
+    pub(super) is_automatic: bool,
+}
+
+/// Whether nobody but the library knows it.
+pub(super) fn is_automatic(key: &Name) -> bool {
+    key.as_str().starts_with(AUTOMATIC_KEY)
 }
 
 impl Taken {
@@ -63,7 +70,8 @@ impl Taken {
         entry[..9].copy_from_slice(&wanted.start);
         entry[9..14].copy_from_slice(&job.0.to_be_bytes()[3..]);
         entry[14..].copy_from_slice(&print.to_be_bytes());
-        Taken { entry: Entry(entry), filter: wanted.filter, job, at }
+        let (filter, is_automatic) = (wanted.filter, is_automatic(key));
+        Taken { entry: Entry(entry), filter, job, at, is_automatic }
     }
 }
 
