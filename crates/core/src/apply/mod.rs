@@ -25,7 +25,10 @@ impl State {
         self.now = self.now.max(entry.at);
         self.actors.hear(entry.actor, entry.seq);
         self.apply_event(entry);
-        self.forget(entry.at);
+        // Who acts is named in the middle of a wish: what that has looked at must still be there.
+        if !matches!(entry.event, Event::ActorNamed { .. }) {
+            self.forget(entry.at);
+        }
         self.index.moved.drain(..).collect()
     }
 

@@ -2,7 +2,7 @@
 
 use bellwether_core::model::limits::ACTORS_MAX;
 use bellwether_core::model::{
-    Actor, ActorNo, Config, JobSpec, Name, Submission, Timestamp, WorkerSpec,
+    Actor, ActorNo, Config, JobSpec, Micros, Name, Submission, Timestamp, WorkerSpec,
 };
 use bellwether_core::{Command, Engine, Entry, Event};
 
@@ -46,6 +46,18 @@ fn a_refused_wish_leaves_nothing_behind() {
     let retry = Command::Retry { job: Name::fixed("nobody"), force: false };
     engine.handle_by(NOW, Some(&actor("ci")), retry).result.unwrap_err();
     assert_eq!(engine.take_batch(), []);
+}
+
+#[test]
+fn to_name_whoever_acts_forgets_nothing_that_the_wish_is_about() {
+    let mut engine = Engine::new(Config::default());
+    engine.handle(NOW, submit("a")).result.unwrap();
+    let cancel = Command::Cancel { job: Name::fixed("a"), reason: String::new() };
+    engine.handle(NOW, cancel).result.unwrap();
+    // Its time is over, and it is still there: nothing has happened since.
+    let later = NOW + Config::default().retain_for + Micros::from_secs(1);
+    let retry = Command::Retry { job: Name::fixed("a"), force: false };
+    engine.handle_by(later, Some(&actor("ops")), retry).result.unwrap();
 }
 
 #[test]
