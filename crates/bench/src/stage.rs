@@ -18,7 +18,7 @@ const POLL: Duration = Duration::from_millis(5);
 const POLL_TIMES: u32 = 10;
 /// Workers that are started at a time, and how long they may take to register.
 const STARTED_AT_A_TIME: u32 = 500;
-const KNOWN_WITHIN: Duration = Duration::from_secs(20);
+const KNOWN_WITHIN: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fleet {

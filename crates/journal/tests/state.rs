@@ -51,7 +51,21 @@ fn every_format_and_the_journal_give_the_same_state() {
     for record in FileJournal::inspect(dir.path()).unwrap().read(Seq(1)).unwrap() {
         record.unwrap().entries.iter().for_each(|entry| replayed.replay(entry));
     }
-    assert_eq!(state::hash(replayed.state()), state::hash(newest.state()));
+    let mut replayed = pieces(&state::encode(replayed.state()));
+    forget_what_is_counted_since(&mut replayed);
+    assert_eq!(written(&replayed), state::encode(newest.state()));
+}
+
+/// What later versions count as they apply events, no snapshot of before has.
+fn forget_what_is_counted_since(pieces: &mut [v1::SnapshotPiece]) {
+    for piece in pieces {
+        for worker in &mut piece.workers {
+            (worker.completed, worker.failed, worker.left) = (0, 0, false);
+        }
+        if let Some(shadow) = piece.header.as_mut().and_then(|header| header.shadow.as_mut()) {
+            shadow.turn = 0;
+        }
+    }
 }
 
 #[test]

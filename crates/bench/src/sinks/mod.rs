@@ -106,9 +106,13 @@ async fn one_run(
     let fleet = Fleet { workers: options.workers, slots: options.slots };
     let stage = Stage::start(scheduler, fleet, &[&warm_up, &load]).await?;
     warm_up.warm_up(&stage.client).await?;
-    let onlookers = looking.map(|elsewhere| {
-        Onlookers::start(elsewhere, stage.scheduler.address(), &http, options.followers)
-    });
+    let onlookers = match looking {
+        Some(elsewhere) => {
+            let grpc = stage.scheduler.address();
+            Some(Onlookers::start(elsewhere, grpc, &http, options.followers).await?)
+        }
+        None => None,
+    };
     let before = Processor::of(process);
     submit(&stage.client, &load, None, submit::BATCH).await?;
     load.tally.wait_until_confirmed().await?;

@@ -35,8 +35,15 @@ pub(super) struct Seen {
 }
 
 impl Onlookers {
-    pub(super) fn start(elsewhere: &Handle, grpc: &str, http: &str, followers: u32) -> Onlookers {
-        let (scrapes, events) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    /// They look on when it returns: the first scrape has been answered.
+    pub(super) async fn start(
+        elsewhere: &Handle,
+        grpc: &str,
+        http: &str,
+        followers: u32,
+    ) -> anyhow::Result<Onlookers> {
+        get(http, "/metrics").await?;
+        let (scrapes, events) = (Arc::new(AtomicU64::new(1)), Arc::new(AtomicU64::new(0)));
         let mut tasks = vec![
             elsewhere.spawn(scrape(http.to_owned(), scrapes.clone())),
             elsewhere.spawn(take_nothing(http.to_owned())),
@@ -44,7 +51,7 @@ impl Onlookers {
         for _ in 0..followers {
             tasks.push(elsewhere.spawn(follow(grpc.to_owned(), events.clone())));
         }
-        Onlookers { http: http.to_owned(), tasks, scrapes, events }
+        Ok(Onlookers { http: http.to_owned(), tasks, scrapes, events })
     }
 
     pub(super) async fn stop(self) -> anyhow::Result<Seen> {

@@ -43,7 +43,7 @@ fn a_bad_value_says_what_it_must_be() {
     );
     assert_eq!(
         refused("strategy: best"),
-        "file: strategy is \"best\"; it must be predictive, least_loaded, round_robin, affinity or random"
+        "file: strategy is \"best\"; it must be predictive, least_loaded, round_robin, affinity, random or formula"
     );
     assert_eq!(refused("max_retry: 1"), "retry_default is 3; it must be at most max_retry");
     assert!(refused("- a\n- b").contains("keys with values"));
