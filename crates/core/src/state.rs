@@ -390,11 +390,6 @@ impl State {
         self.worker_keys.get(worker)
     }
 
-    /// The workers that this key speaks for: one, unless several were given the same.
-    pub fn holders_of(&self, key: WorkerKey) -> impl Iterator<Item = &WorkerId> {
-        self.worker_keys.iter().filter(move |(_, bound)| bound.key == key).map(|(id, _)| id)
-    }
-
     pub fn workers(&self) -> impl Iterator<Item = (WorkerNo, &Worker)> {
         self.workers.iter()
     }

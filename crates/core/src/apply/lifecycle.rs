@@ -32,7 +32,6 @@ impl State {
         self.relist_worker(attempt.worker);
     }
 
-    /// Takes an attempt off its job and its worker.
     /// How the worker of this attempt did: without a cause it completed.
     pub(super) fn count_attempt(&mut self, no: JobNo, token: Token, cause: Option<FailureCause>) {
         let Some(worker) = self.expect_job(no).attempt(token).map(|attempt| attempt.worker) else {
@@ -45,6 +44,7 @@ impl State {
         }
     }
 
+    /// Takes an attempt off its job and its worker.
     pub(super) fn detach(&mut self, no: JobNo, token: Token, at: Timestamp) {
         let job = self.jobs.get_mut(no).expect("events name jobs that are remembered");
         let JobState::Active(attempts) = &mut job.state else { return };
