@@ -20,7 +20,7 @@ use crate::model::{
     Actors, Attempt, Config, FailureCause, Handoff, Heartbeat, HeldAttempt, Invitation, JobNo,
     JobSpec, JobStatus, KeyBinding, MaybeWorker, Micros, MovedKey, Name, Phase, Priority,
     Resources, RunId, RunNo, Seq, TakenKey, Ticket, Timestamp, Token, WallAhead, WorkerId,
-    WorkerKey, WorkerNo, WorkerSpec, WorkerStatus,
+    WorkerNo, WorkerSpec, WorkerStatus,
 };
 use crate::place::breaker::Breaker;
 use crate::place::hedge::Hedging;
