@@ -13,7 +13,8 @@ pub struct TakenKey {
 /// What is known outside of the keys of a submission.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeysSeen {
-    /// All keys of jobs up to this one are kept there, and were looked for.
+    /// All keys of jobs up to this one are kept there and were looked for, but for those of which
+    /// nothing is promised beyond the core's memory.
     pub kept: JobNo,
     /// By the index of the job in the submission, in that order.
     pub found: Vec<(usize, KeyFound)>,

@@ -59,7 +59,7 @@ pub(crate) struct Keys {
 
 #[derive(Debug, Default)]
 struct Files {
-    /// Keys of jobs up to this one are in runs, or have had their time.
+    /// Keys of jobs up to this one are in runs, have had their time, or are passed over.
     kept: JobNo,
     /// The oldest first.
     runs: Vec<Arc<Run>>,
