@@ -36,7 +36,7 @@ impl From<&AppendError> for Failure {
             AppendError::Sync(_) | AppendError::Write(_) | AppendError::Gone { .. } => {
                 Failure::Unknown
             }
-            AppendError::Fenced { .. } => Failure::Fenced,
+            AppendError::Fenced { .. } | AppendError::Deposed => Failure::Fenced,
         }
     }
 }

@@ -9,6 +9,7 @@ use bytes::Bytes;
 
 use crate::chain::Head;
 use crate::codec::decode::Record;
+use crate::lease::Lease;
 use crate::snapshot::{Snapshot, SnapshotError, Snapshots};
 
 /// Opened by one scheduler, for one reign: opening takes a new epoch, and from then on appends of
@@ -16,6 +17,12 @@ use crate::snapshot::{Snapshot, SnapshotError, Snapshots};
 pub trait Journal: Reader {
     /// The reign that was taken on opening.
     fn epoch(&self) -> Epoch;
+
+    /// Until when no other scheduler can have taken over. Nothing that rests on memory alone is told
+    /// once it has run out.
+    fn lease(&self) -> Lease {
+        Lease::forever()
+    }
 
     /// After the last durable entry.
     fn head(&self) -> Head;
@@ -104,6 +111,11 @@ pub enum AppendError {
         directory.display()
     )]
     Gone { directory: PathBuf },
+    #[error(
+        "this scheduler's reign is over, and it is not known whether the entries were kept; the one that \
+         leads now knows"
+    )]
+    Deposed,
 }
 
 impl AppendError {
@@ -111,6 +123,8 @@ impl AppendError {
     pub fn is_fatal(&self) -> bool {
         match self {
             AppendError::Sync(_) | AppendError::Write(_) | AppendError::Gone { .. } => true,
+            // The cluster knows; this process need not end to find out.
+            AppendError::Deposed => false,
             AppendError::Fenced { .. } | AppendError::WrongPosition { .. } | AppendError::Full => {
                 false
             }

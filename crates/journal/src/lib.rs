@@ -15,8 +15,10 @@ mod disk;
 pub mod envelope;
 pub mod file;
 pub mod journal;
+pub mod lease;
 pub mod memory;
 pub mod recorder;
+pub mod shared;
 pub mod snapshot;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
@@ -31,6 +33,7 @@ pub use file::FileJournal;
 pub use journal::{
     AppendError, Damage, Flaw, Journal, OpenError, ReadError, Reader, Records, TruncateError,
 };
+pub use lease::Lease;
 pub use memory::{MemoryJournal, MemoryStore};
 pub use recorder::Recorder;
 pub use snapshot::{Snapshot, SnapshotError, SnapshotWriter, Snapshots};

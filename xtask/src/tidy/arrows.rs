@@ -10,7 +10,7 @@ struct Arrows {
     tests: &'static [&'static str],
 }
 
-const ARROWS: [Arrows; 13] = [
+const ARROWS: [Arrows; 14] = [
     Arrows { from: "bellwether-core", to: &[], tests: &["bellwether-journal"] },
     Arrows { from: "bellwether-wire", to: &["bellwether-core"], tests: &[] },
     Arrows {
@@ -19,12 +19,17 @@ const ARROWS: [Arrows; 13] = [
         tests: &["bellwether-testbed"],
     },
     Arrows { from: "bellwether-host", to: &["bellwether-core", "bellwether-journal"], tests: &[] },
+    Arrows {
+        from: "bellwether-cluster",
+        to: &["bellwether-core", "bellwether-wire", "bellwether-journal", "bellwether-host"],
+        tests: &["bellwether-testbed"],
+    },
     Arrows { from: "bellwether-testbed", to: &[], tests: &[] },
     Arrows { from: "bellwether-brokers", to: &[], tests: &["bellwether-testbed"] },
     Arrows { from: "bellwether-sdk", to: &["bellwether-wire"], tests: &[] },
     Arrows {
         from: "bellwether-sim",
-        to: &["bellwether-core", "bellwether-journal", "bellwether-host"],
+        to: &["bellwether-core", "bellwether-journal", "bellwether-host", "bellwether-cluster"],
         tests: &["bellwether-wire"],
     },
     Arrows {
@@ -34,6 +39,7 @@ const ARROWS: [Arrows; 13] = [
             "bellwether-wire",
             "bellwether-journal",
             "bellwether-host",
+            "bellwether-cluster",
             "bellwether-brokers",
         ],
         tests: &["bellwether-testbed"],
@@ -56,6 +62,7 @@ const ARROWS: [Arrows; 13] = [
             "bellwether-wire",
             "bellwether-journal",
             "bellwether-host",
+            "bellwether-cluster",
             "bellwether-brokers",
             "bellwether-sdk",
             "bellwether-sim",

@@ -1,0 +1,97 @@
+//! A log in infrastructure that several schedulers reach: what a backend of it must be able to do.
+//!
+//! Every call is one round trip that the infrastructure carries out as a whole, or not at all. Leases
+//! are counted by its clock, never by that of a scheduler. The log fences by itself: whatever elects,
+//! an append of an older epoch is refused.
+
+use std::time::Duration;
+
+use bellwether_core::model::{Epoch, Seq};
+use bytes::Bytes;
+
+use crate::chain::{Chain, Head};
+use crate::journal::AppendError;
+use crate::snapshot::Snapshot;
+
+/// Who wants to lead, and where it is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    pub member: u16,
+    pub grpc: String,
+    pub http: String,
+}
+
+/// The log as it is just now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sight {
+    /// Before the first record that is kept.
+    pub base: Head,
+    pub head: Head,
+    /// Of the latest reign; 0 before the first.
+    pub epoch: Epoch,
+    /// Whose reign that is, and for how much longer its lease runs at least. None once it is over.
+    pub leader: Option<(Candidate, Duration)>,
+}
+
+/// A record as it is kept: its bytes, and the chain after it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RawRecord {
+    pub last: Seq,
+    pub chain: Chain,
+    pub bytes: Bytes,
+}
+
+pub trait SharedLog: Send {
+    fn look(&mut self) -> Result<Sight, SharedError>;
+
+    /// Begins a new reign, in a higher epoch than any before, unless another's lease still runs.
+    /// From then on appends of earlier epochs fail.
+    fn accede(
+        &mut self,
+        candidate: &Candidate,
+        lease: Duration,
+    ) -> Result<Option<(Epoch, Head)>, SharedError>;
+
+    /// Makes the lease run for this long again; false if the reign is over.
+    fn renew(&mut self, epoch: Epoch, lease: Duration) -> Result<bool, SharedError>;
+
+    /// Ends the reign, so that the next one need not wait for the lease to run out.
+    fn resign(&mut self, epoch: Epoch) -> Result<(), SharedError>;
+
+    /// Appends behind `prior` and renews the lease. [`AppendError::Deposed`] if it is not known whether
+    /// it was appended.
+    fn append(
+        &mut self,
+        epoch: Epoch,
+        prior: Head,
+        record: &RawRecord,
+        lease: Duration,
+    ) -> Result<(), AppendError>;
+
+    /// Records behind `after`, which ends a record, of about so many bytes together, at least one if there is one.
+    fn read(&mut self, after: Seq, bytes_max: usize) -> Result<Vec<RawRecord>, SharedError>;
+
+    /// Keeps this state for those who join, and forgets records whose entries all lie before
+    /// `before`.
+    fn save_snapshot(
+        &mut self,
+        epoch: Epoch,
+        snapshot: &Snapshot,
+        before: Seq,
+    ) -> Result<(), SharedError>;
+
+    fn load_snapshot(&mut self) -> Result<Option<Snapshot>, SharedError>;
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum SharedError {
+    #[error("the shared journal can't be reached: {0}")]
+    Unreachable(String),
+    #[error("another scheduler has taken over (epoch {current})")]
+    Fenced { current: Epoch },
+    /// Acknowledged records are gone, or another log stands in its place.
+    #[error("the shared journal has lost records: {0}")]
+    Lost(String),
+    #[error("the shared journal can't be used: {0}")]
+    Unfit(String),
+}
