@@ -41,6 +41,17 @@ pub enum News {
     Reign(Box<dyn Journal>),
 }
 
+impl fmt::Debug for News {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            News::Committed(record) => f.debug_tuple("Committed").field(&record.head()).finish(),
+            News::Behind(snapshot) => f.debug_tuple("Behind").field(&snapshot.head).finish(),
+            News::Leader(leader) => f.debug_tuple("Leader").field(leader).finish(),
+            News::Reign(journal) => f.debug_tuple("Reign").field(&journal.epoch()).finish(),
+        }
+    }
+}
+
 /// The way of one scheduler to take part. It is driven by one thread, which may wait here.
 pub trait Cluster: Send {
     /// The next thing to know; none if nothing happens within `patience`.
