@@ -1,53 +1,55 @@
 //! A child process that is gone when the test is, however that ends.
 
+use std::io;
 use std::net::TcpStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process_group};
-
-use crate::bed::Pause;
 
 const DEADLINE: Duration = Duration::from_secs(60);
 
-pub(crate) struct Process {
+#[derive(Debug)]
+pub struct Process {
     child: Child,
 }
 
 impl Process {
     /// Starts it in a process group of its own.
-    pub(crate) fn start(command: &mut Command) -> Result<Self> {
+    pub fn start(command: &mut Command) -> io::Result<Self> {
         let child = command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .process_group(0)
             .spawn()
-            .with_context(|| format!("{:?} is not installed", command.get_program()))?;
+            .map_err(|error| {
+                let program = command.get_program();
+                io::Error::new(error.kind(), format!("{program:?} can't be started: {error}"))
+            })?;
         Ok(Self { child })
     }
 
     /// Waits until it listens.
-    pub(crate) fn ready(mut self, port: u16) -> Result<Self> {
+    pub fn ready(mut self, port: u16) -> io::Result<Self> {
         wait_until("listen", || {
             if let Some(status) = self.child.try_wait()? {
-                bail!("the server ended with {status}");
+                return Err(io::Error::other(format!("the server ended with {status}")));
             }
             Ok(TcpStream::connect(("127.0.0.1", port)).is_ok())
         })?;
         Ok(self)
     }
 
-    fn group(&self) -> Result<Pid> {
-        let id = i32::try_from(self.child.id())?;
-        Pid::from_raw(id).context("a process has a number")
+    fn group(&self) -> io::Result<Pid> {
+        let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        id.ok_or_else(|| io::Error::other("a process has a number"))
     }
 
     /// Stops the server until the answer is dropped.
-    pub(crate) fn pause(&self) -> Result<Pause> {
+    pub fn pause(&self) -> io::Result<Pause> {
         let group = self.group()?;
         kill_process_group(group, Signal::STOP)?;
         // The signal reaches one thread after the other.
@@ -58,7 +60,7 @@ impl Process {
     }
 
     /// Kills it with SIGKILL, and waits until it is gone.
-    pub(crate) fn kill(&mut self) -> Result<()> {
+    pub fn kill(&mut self) -> io::Result<()> {
         if self.child.try_wait()?.is_some() {
             return Ok(());
         }
@@ -77,8 +79,33 @@ impl Drop for Process {
     }
 }
 
+/// The server goes on when this is dropped.
+pub struct Pause {
+    resume: Option<Box<dyn FnOnce() + Send>>,
+}
+
+impl Pause {
+    pub fn new(resume: impl FnOnce() + Send + 'static) -> Self {
+        Self { resume: Some(Box::new(resume)) }
+    }
+}
+
+impl Drop for Pause {
+    fn drop(&mut self) {
+        if let Some(resume) = self.resume.take() {
+            resume();
+        }
+    }
+}
+
+impl std::fmt::Debug for Pause {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Pause")
+    }
+}
+
 /// The processes of a group that are not dead: RabbitMQ is started by a script that waits for it.
-fn members(group: Pid) -> Result<Vec<PathBuf>> {
+fn members(group: Pid) -> io::Result<Vec<PathBuf>> {
     let mut members = Vec::new();
     for process in std::fs::read_dir("/proc")? {
         let process = process?.path();
@@ -110,10 +137,12 @@ fn stands(process: &Path) -> bool {
     })
 }
 
-fn wait_until(what: &str, mut is_so: impl FnMut() -> Result<bool>) -> Result<()> {
+fn wait_until(what: &str, mut is_so: impl FnMut() -> io::Result<bool>) -> io::Result<()> {
     let began = Instant::now();
     while !is_so()? {
-        ensure!(began.elapsed() < DEADLINE, "{what}: not in {DEADLINE:?}");
+        if began.elapsed() > DEADLINE {
+            return Err(io::Error::other(format!("{what}: not in {DEADLINE:?}")));
+        }
         std::thread::sleep(Duration::from_millis(1));
     }
     Ok(())
