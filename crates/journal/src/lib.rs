@@ -18,6 +18,8 @@ pub mod journal;
 pub mod lease;
 pub mod memory;
 pub mod recorder;
+#[cfg(feature = "redis")]
+pub mod redis;
 pub mod shared;
 pub mod snapshot;
 #[cfg(feature = "sqlite")]

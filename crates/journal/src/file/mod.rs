@@ -12,6 +12,7 @@
 //! is damage.
 
 mod files;
+mod mirror;
 mod reader;
 mod segment;
 mod window;
@@ -39,6 +40,8 @@ use crate::recorder::Recorder;
 use crate::snapshot::{Snapshot, SnapshotError, Snapshots};
 use reader::FileReader;
 use segment::HEADER_BYTES;
+
+pub use mirror::Mirror;
 
 #[derive(Debug, Clone, Copy)]
 pub struct FileOptions {
@@ -173,21 +176,6 @@ impl FileJournal {
         }
         Err(AppendError::Fenced { current })
     }
-
-    fn rotate(&mut self, frame_bytes: u64) -> Result<(), AppendError> {
-        let next = Segment::create(
-            &self.dir,
-            self.recorder.head(),
-            self.options.segment_bytes,
-            frame_bytes,
-        )
-        .map_err(|error| {
-            if is_full(&error) { AppendError::Full } else { AppendError::Write(error) }
-        })?;
-        let full = std::mem::replace(&mut self.segment, next);
-        // Gives the unused end of the space back; the frames are durable already.
-        full.file.set_len(full.end).map_err(AppendError::Write)
-    }
 }
 
 impl Journal for FileJournal {
@@ -214,10 +202,7 @@ impl Journal for FileJournal {
         let draft = self.recorder.draft(epoch, entries);
         segment::frame(&mut self.frame, prior.seq, draft.head.chain, draft.bytes);
         let head = draft.head;
-        let frame_bytes = self.frame.len() as u64;
-        if self.segment.end + frame_bytes > self.segment.reserved {
-            self.rotate(frame_bytes)?;
-        }
+        self.segment.make_room(&self.dir, prior, &self.frame, self.options)?;
         self.segment.append(&self.frame)?;
         self.lock.check()?;
         self.recorder.accept(head);
@@ -298,7 +283,35 @@ impl Segment {
         Ok(Segment { file, base: end.segment, end: end.offset, written: end.offset, reserved })
     }
 
+    /// Goes on in a new segment, after `head`, if there is too little room for the frame in this one.
+    fn make_room(
+        &mut self,
+        dir: &Path,
+        head: Head,
+        frame: &[u8],
+        options: FileOptions,
+    ) -> Result<(), AppendError> {
+        let frame_bytes = frame.len() as u64;
+        if self.end + frame_bytes <= self.reserved {
+            return Ok(());
+        }
+        let next =
+            Segment::create(dir, head, options.segment_bytes, frame_bytes).map_err(|error| {
+                if is_full(&error) { AppendError::Full } else { AppendError::Write(error) }
+            })?;
+        let full = std::mem::replace(self, next);
+        // Gives the unused end of the space back; the frames are written already.
+        full.file.set_len(full.end).map_err(AppendError::Write)
+    }
+
+    /// Durable when it returns.
     fn append(&mut self, frame: &[u8]) -> Result<(), AppendError> {
+        self.write(frame)?;
+        self.prepare(frame.len() as u64)?;
+        self.file.sync_data().map_err(AppendError::Sync)
+    }
+
+    fn write(&mut self, frame: &[u8]) -> Result<(), AppendError> {
         if let Err(error) = self.file.write_all_at(frame, self.end) {
             if !is_full(&error) {
                 return Err(AppendError::Write(error));
@@ -308,8 +321,7 @@ impl Segment {
             return Err(AppendError::Full);
         }
         self.end += frame.len() as u64;
-        self.prepare(frame.len() as u64)?;
-        self.file.sync_data().map_err(AppendError::Sync)
+        Ok(())
     }
 
     /// Writes zeros ahead if the next frame, expected to be like the last, needs them. Within the

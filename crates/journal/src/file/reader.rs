@@ -63,7 +63,7 @@ pub(super) fn verify(dir: &Path, testimony: &Testimony) -> Result<Option<End>, O
     Ok(end)
 }
 
-fn open_segment(dir: &Path, base: Seq) -> Result<Frames, ReadError> {
+pub(super) fn open_segment(dir: &Path, base: Seq) -> Result<Frames, ReadError> {
     let file = File::open(files::path(dir, base)).map_err(ReadError::Io)?;
     Frames::open(file, base)
 }
