@@ -153,6 +153,14 @@ pub enum Event {
     WorkerLeft {
         worker: WorkerNo,
     },
+    /// It did not answer its offers: it is given nothing until it speaks.
+    WorkerSilent {
+        worker: WorkerNo,
+    },
+    /// A silent worker has spoken.
+    WorkerHeard {
+        worker: WorkerNo,
+    },
     ModelLoaded {
         worker: WorkerNo,
         model: Name,
@@ -377,6 +385,8 @@ impl Event {
             | Event::WorkerUndrained { .. }
             | Event::WorkerLost { .. }
             | Event::WorkerLeft { .. }
+            | Event::WorkerSilent { .. }
+            | Event::WorkerHeard { .. }
             | Event::ModelLoaded { .. }
             | Event::WorkerInvited { .. }
             | Event::WorkerKeyBound { .. }
@@ -405,6 +415,8 @@ impl Event {
             | Event::WorkerUndrained { worker }
             | Event::WorkerLost { worker }
             | Event::WorkerLeft { worker }
+            | Event::WorkerSilent { worker }
+            | Event::WorkerHeard { worker }
             | Event::ModelLoaded { worker, .. } => Some(*worker),
             _ => None,
         }
@@ -473,6 +485,8 @@ names! {
     Event::WorkerUndrained { .. } => "worker_undrained",
     Event::WorkerLost { .. } => "worker_lost",
     Event::WorkerLeft { .. } => "worker_left",
+    Event::WorkerSilent { .. } => "worker_silent",
+    Event::WorkerHeard { .. } => "worker_heard",
     Event::ModelLoaded { .. } => "model_loaded",
     Event::WorkerInvited { .. } => "worker_invited",
     Event::WorkerKeyBound { .. } => "worker_key_bound",

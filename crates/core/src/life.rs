@@ -146,6 +146,8 @@ impl Entry {
             | Event::WorkerUndrained { .. }
             | Event::WorkerLost { .. }
             | Event::WorkerLeft { .. }
+            | Event::WorkerSilent { .. }
+            | Event::WorkerHeard { .. }
             | Event::ModelLoaded { .. }
             | Event::WorkerInvited { .. }
             | Event::WorkerKeyBound { .. }

@@ -179,6 +179,8 @@ pub fn event_to_wire(event: &Event) -> Wire {
         Event::WorkerUndrained { worker } => Wire::WorkerUndrained(worker_event(*worker)),
         Event::WorkerLost { worker } => Wire::WorkerLost(worker_event(*worker)),
         Event::WorkerLeft { worker } => Wire::WorkerLeft(worker_event(*worker)),
+        Event::WorkerSilent { worker } => Wire::WorkerSilent(worker_event(*worker)),
+        Event::WorkerHeard { worker } => Wire::WorkerHeard(worker_event(*worker)),
         Event::ModelLoaded { worker, model, took } => Wire::ModelLoaded(v1::WorkerModelLoaded {
             worker: worker.0,
             model: model.to_string(),
@@ -361,6 +363,8 @@ pub fn event_from_wire(wire: Wire) -> Result<Event, Malformed> {
         Wire::WorkerUndrained(m) => Event::WorkerUndrained { worker: WorkerNo(m.worker) },
         Wire::WorkerLost(m) => Event::WorkerLost { worker: WorkerNo(m.worker) },
         Wire::WorkerLeft(m) => Event::WorkerLeft { worker: WorkerNo(m.worker) },
+        Wire::WorkerSilent(m) => Event::WorkerSilent { worker: WorkerNo(m.worker) },
+        Wire::WorkerHeard(m) => Event::WorkerHeard { worker: WorkerNo(m.worker) },
         Wire::ModelLoaded(m) => Event::ModelLoaded {
             worker: WorkerNo(m.worker),
             model: name("model_loaded.model", &m.model)?,

@@ -62,6 +62,8 @@ impl World {
             Event::HandedOff { job: no, handoff, .. } => {
                 format!("hand off {} {} to {}", job(no), handoff.from, handoff.receiver)
             }
+            Event::WorkerSilent { worker: no } => format!("silent {}", worker(no)),
+            Event::WorkerHeard { worker: no } => format!("heard {}", worker(no)),
             Event::WorkerInvited { worker, .. } => format!("invite {worker}"),
             Event::WorkerKeyBound { worker, key, standing, .. } => {
                 format!("bind {worker} key {} {}", key.0[0], standing.as_str())

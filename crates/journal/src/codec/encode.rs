@@ -96,6 +96,8 @@ fn encode_event(buffer: &mut Vec<u8>, event: &Event) {
         | Event::WorkerUndrained { .. }
         | Event::WorkerLost { .. }
         | Event::WorkerLeft { .. }
+        | Event::WorkerSilent { .. }
+        | Event::WorkerHeard { .. }
         | Event::ModelLoaded { .. }
         | Event::WorkerInvited { .. }
         | Event::WorkerKeyBound { .. }

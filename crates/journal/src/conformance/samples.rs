@@ -15,7 +15,7 @@ use bellwether_core::{Decision, Entry, Event, Moved, Reason};
 use bytes::Bytes;
 
 /// How many kinds of events there are.
-pub const KINDS: u64 = 41;
+pub const KINDS: u64 = 43;
 
 #[derive(Debug)]
 pub struct Samples {
@@ -165,6 +165,8 @@ impl Samples {
                 number: ActorNo(self.below(1 << 32) as u32),
                 actor: Actor { name: Name::fixed("ci"), peer: self.name() },
             },
+            41 => Event::WorkerSilent { worker },
+            42 => Event::WorkerHeard { worker },
             _ => Event::ClockStepped { from: self.wall_ahead(), to: self.wall_ahead() },
         }
     }

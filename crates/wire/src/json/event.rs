@@ -116,7 +116,9 @@ fn rarer(event: &Event) -> Value {
         | Event::WorkerDraining { worker }
         | Event::WorkerUndrained { worker }
         | Event::WorkerLost { worker }
-        | Event::WorkerLeft { worker } => json!({ "worker": worker.0 }),
+        | Event::WorkerLeft { worker }
+        | Event::WorkerSilent { worker }
+        | Event::WorkerHeard { worker } => json!({ "worker": worker.0 }),
         Event::ModelLoaded { worker, model, took } => {
             json!({ "worker": worker.0, "model": model.as_str(), "took": span(*took) })
         }
