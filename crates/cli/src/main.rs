@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 
 mod archive;
 mod bench;
+mod checkpoints;
 mod client;
 mod completions;
 mod demo;
@@ -73,6 +74,7 @@ enum Command {
     Events(client::events::Arguments),
     Audit(client::audit::Arguments),
     Replay(replay::Arguments),
+    Checkpoints(checkpoints::Arguments),
     Snapshot(client::snapshot::Arguments),
     Restore(restore::Arguments),
     Demo(demo::Arguments),
@@ -121,6 +123,7 @@ fn main() -> ExitCode {
         Command::Events(arguments) => client::events::run(arguments),
         Command::Audit(arguments) => client::audit::run(arguments),
         Command::Replay(arguments) => replay::run(arguments),
+        Command::Checkpoints(arguments) => checkpoints::run(arguments),
         Command::Restore(arguments) => restore::run(arguments),
         Command::Snapshot(arguments) => client::snapshot::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),

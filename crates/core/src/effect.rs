@@ -121,6 +121,7 @@ pub(crate) fn effects_of(state: &State, seq: Seq, event: &Event) -> Effects {
         | Event::Warmed { .. }
         | Event::TermsExtended { .. }
         | Event::ActorNamed { .. }
+        | Event::Checkpointed { .. }
         | Event::ClockStepped { .. } => Effects::new(),
     }
 }

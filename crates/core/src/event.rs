@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::life::Moved;
 use crate::model::config::Weights;
 use crate::model::{
-    AcceptedJob, Actor, ActorNo, Config, FailureCause, Handoff, Heartbeat, JobNo, KeyStanding,
-    KeyTerms, Micros, Name, Priority, RevokeReason, RunId, RunNo, Sample, Seq, Strategy, Ticket,
-    Timestamp, Token, WallAhead, WorkerId, WorkerKey, WorkerNo, WorkerSpec,
+    AcceptedJob, Actor, ActorNo, Checkpoint, Config, FailureCause, Handoff, Heartbeat, JobNo,
+    KeyStanding, KeyTerms, Micros, Name, Priority, RevokeReason, RunId, RunNo, Sample, Seq,
+    Strategy, Ticket, Timestamp, Token, WallAhead, WorkerId, WorkerKey, WorkerNo, WorkerSpec,
 };
 use crate::words;
 
@@ -224,6 +224,10 @@ pub enum Event {
     TermsExtended {
         by: Micros,
     },
+    /// The scheduler has signed what the journal was at a position before this one.
+    Checkpointed {
+        checkpoint: Box<Checkpoint>,
+    },
     /// Somebody acts for the first time: later entries name them by number.
     ActorNamed {
         number: ActorNo,
@@ -401,6 +405,7 @@ impl Event {
             | Event::Warmed { .. }
             | Event::TermsExtended { .. }
             | Event::ActorNamed { .. }
+            | Event::Checkpointed { .. }
             | Event::ClockStepped { .. } => None,
         }
     }
@@ -502,5 +507,6 @@ names! {
     Event::Warmed { .. } => "predictions_warmed",
     Event::TermsExtended { .. } => "terms_extended",
     Event::ActorNamed { .. } => "actor_named",
+    Event::Checkpointed { .. } => "checkpoint_signed",
     Event::ClockStepped { .. } => "clock_stepped",
 }

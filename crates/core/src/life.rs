@@ -163,6 +163,7 @@ impl Entry {
             | Event::Warmed { .. }
             | Event::TermsExtended { .. }
             | Event::ActorNamed { .. }
+            | Event::Checkpointed { .. }
             | Event::ClockStepped { .. } => return None,
         };
         Some((self.event.job()?, from, to))

@@ -5,6 +5,7 @@
 //!
 //! Deliberately absent: decisions, which are the core's alone, and any second way to change state.
 
+pub mod checkpoints;
 pub mod config;
 pub mod descriptors;
 mod disk_budget;

@@ -11,6 +11,7 @@ use bellwether_journal::sqlite::SqliteOptions;
 use bellwether_journal::{FileJournal, Journal, OpenError, ReadError, SqliteJournal};
 use bellwether_wire::FILE_DESCRIPTOR_SET;
 use bellwether_wire::private::{Folder, make_folder};
+use bellwether_wire::signing::key_file::KeyFileError;
 use bellwether_wire::v1::scheduler_server::SchedulerServer;
 use bellwether_wire::v1::worker_link_server::WorkerLinkServer;
 use tokio::net::TcpSocket;
@@ -19,6 +20,7 @@ use tokio::task::JoinHandle;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic_health::ServingStatus;
 
+use crate::checkpoints::{Checkpoints, Signer};
 use crate::config::{JournalKind, Limits, ServerConfig};
 use crate::disk_budget::DiskBudget;
 use crate::edges::desk::{Audience, Desk, JobIds};
@@ -49,7 +51,7 @@ use crate::projections::telemetry;
 use crate::sinks::clickhouse;
 use crate::sinks::metrics::{Metrics, QueueMeters};
 use crate::sinks::trace::context::Tracing;
-use crate::{config, descriptors};
+use crate::{checkpoints, config, descriptors};
 
 /// How long open calls may take to end when the server shuts down.
 const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(2);
@@ -93,6 +95,8 @@ pub enum StartError {
     #[error(transparent)]
     Identity(#[from] IdentityError),
     #[error(transparent)]
+    Key(#[from] KeyFileError),
+    #[error(transparent)]
     Settings(#[from] SettingsError),
     #[error(transparent)]
     Queues(#[from] QueuesError),
@@ -120,6 +124,7 @@ pub struct Server {
     health: tonic_health::server::HealthReporter,
     queues: Queues,
     webhooks: Webhooks,
+    checkpoints: Checkpoints,
     /// None: nobody is asked for a token.
     keyring: Option<Arc<Keyring>>,
     /// Ends with the server.
@@ -161,6 +166,14 @@ impl Server {
         if let Some(clickhouse) = &config.clickhouse {
             warm(&handle, clickhouse).await;
         }
+        let signer = Signer {
+            secret: checkpoints::key(&config.data_dir)?,
+            scheduler: identity.clone(),
+            epoch: desk.registrar.epoch,
+            data_dir: config.data_dir.clone(),
+            export: config.checkpoints.file.clone(),
+        };
+        let checkpoints = Checkpoints::start(signer, handle.clone(), config.checkpoints.every);
         let tracing = config.otlp.as_ref().map(Tracing::new);
         let queues = Queues::start(&config, &desk, &identity, tracing, &metrics.queues)?;
         let metrics = config.telemetry.then_some(metrics);
@@ -213,6 +226,7 @@ impl Server {
             health,
             queues,
             webhooks,
+            checkpoints,
             _background,
         })
     }
@@ -239,10 +253,13 @@ impl Server {
 
     /// Takes nothing more, makes everything durable, saves the state and sends workers away; what
     /// they run goes on.
-    pub async fn shutdown(self) {
+    pub async fn shutdown(mut self) {
         self.health.set_service_status("", ServingStatus::NotServing).await;
+        self.checkpoints.stop().await;
         self.webhooks.close().await;
-        self.handle.stop().await;
+        if let Some(head) = self.handle.stop().await {
+            self.checkpoints.last(head).await;
+        }
         self.queues.stop().await;
         if self.stop_serving.send(()).is_err() {
             tracing::debug!("serving has ended before");
@@ -373,6 +390,7 @@ fn start_loop(
     let ids = JobIds::new(journal.epoch(), salt);
     let registrar = Registrar {
         scheduler: Identity::load(&config.data_dir)?,
+        key: checkpoints::key(&config.data_dir)?.public(),
         epoch: journal.epoch(),
         policy: config.key_policy(),
     };

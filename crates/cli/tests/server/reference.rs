@@ -24,6 +24,7 @@ fn every_command_of_a_client_has_an_example() {
     const WITHOUT: &[&str] = &[
         "serve",
         "replay",
+        "checkpoints",
         "restore",
         "demo",
         "whatif",

@@ -169,6 +169,8 @@ impl State {
             Event::Warmed { kind, samples } => self.statistics.warm(kind, samples),
             Event::TermsExtended { by } => self.extend_terms(*by),
             Event::ClockStepped { to, .. } => self.step_clock(*to),
+            // What it says is of the journal, not of the state.
+            Event::Checkpointed { .. } => {}
             Event::ActorNamed { number, actor } => self.name_actor(*number, actor, seq),
         }
     }

@@ -79,6 +79,7 @@ impl World {
             }
             Event::BreakerClosed => "breaker closes".to_owned(),
             Event::TermsExtended { by } => format!("extend terms by {by}"),
+            Event::Checkpointed { checkpoint } => format!("checkpoint {}", checkpoint.position),
             Event::ActorNamed { number, actor } => format!("actor {number} is {}", actor.name),
             Event::ClockStepped { to, .. } => format!("wall clock {:+} s", to.0 / 1_000_000),
             Event::Warmed { kind, samples } => format!("warmed {kind} x{}", samples.len()),

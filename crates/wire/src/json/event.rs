@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::{Value, json};
 
+use super::checkpoint::checkpoint_to_json;
 use super::config::LiveConfig;
 use super::decision::Decision;
 use super::hex;
@@ -153,6 +154,7 @@ fn rarer(event: &Event) -> Value {
             json!({ "type": kind.as_str(), "samples": samples.len() })
         }
         Event::TermsExtended { by } => json!({ "by": span(*by) }),
+        Event::Checkpointed { checkpoint } => checkpoint_to_json(checkpoint),
         Event::ActorNamed { number, actor } => json!({
             "number": number.0,
             "name": actor.name.as_str(),
