@@ -108,9 +108,10 @@ fn examine(config: &ServerConfig, runs: bool) -> Vec<Finding> {
     findings.push(data_dir(&config.data_dir));
     findings.push(space(&config.data_dir));
     findings.push(clock());
-    if let Some(TlsFiles { certificate, key }) = &config.tls {
+    if let Some(TlsFiles { certificate, key, client_ca }) = &config.tls {
         findings.push(pem("certificate", certificate));
         findings.push(pem("key", key));
+        findings.extend(client_ca.iter().map(|path| pem("client_ca", path)));
     }
     if let Some(tokens) = &config.tokens {
         findings.push(match std::fs::read_to_string(tokens) {

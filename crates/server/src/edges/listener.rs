@@ -21,6 +21,7 @@ use tokio_rustls::server::TlsStream;
 use tonic::transport::server::Connected;
 
 use super::places::{Place, Places};
+use super::security::tls::ClientCertificate;
 use crate::config::Limits;
 
 /// Connections that may be waiting to send their first byte.
@@ -94,15 +95,19 @@ impl Entrance {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%peer, %error, "answers may be held back");
         }
+        let mut certificate = None;
         let stream = match self.tls {
             None => Stream::Plain(stream),
             Some(tls) => match tokio::time::timeout(HANDSHAKE_WITHIN, tls.accept(stream)).await {
-                Ok(Ok(stream)) => Stream::Tls(Box::new(stream)),
+                Ok(Ok(stream)) => {
+                    certificate = ClientCertificate::of(stream.get_ref().1).map(Arc::new);
+                    Stream::Tls(Box::new(stream))
+                }
                 Ok(Err(error)) => return tracing::debug!(%peer, %error, "no TLS"),
                 Err(_) => return tracing::debug!(%peer, "the handshake took too long"),
             },
         };
-        let caller = Caller { peer, admitted: Arc::default() };
+        let caller = Caller { peer, admitted: Arc::default(), certificate };
         let deadline = Some(Box::pin(tokio::time::sleep(self.admitted_within)));
         let connection = Connection { stream, caller, deadline, _served: served };
         if self.ready.send(Ok(connection)).await.is_err() {
@@ -126,6 +131,8 @@ pub(crate) struct Connection {
 pub(crate) struct Caller {
     peer: SocketAddr,
     admitted: Arc<AtomicBool>,
+    /// That it has shown, if it has.
+    pub(crate) certificate: Option<Arc<ClientCertificate>>,
 }
 
 impl Caller {

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::client::verify_server_name;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, pem};
-use tokio_rustls::rustls::{self, ServerConfig};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem};
+use tokio_rustls::rustls::server::{ParsedCertificate, VerifierBuilderError, WebPkiClientVerifier};
+use tokio_rustls::rustls::{self, RootCertStore, ServerConfig};
 
 use crate::config::TlsFiles;
 use bellwether_wire::private::{PrivateError, check_secret};
@@ -19,6 +21,26 @@ pub enum TlsError {
     Private(#[from] PrivateError),
     #[error("the certificate can't be used: {0}")]
     Certificate(#[from] rustls::Error),
+    #[error("tls.client_ca can't be used: {0}")]
+    ClientAuthority(#[from] VerifierBuilderError),
+}
+
+/// One that a client has shown, of an authority that is trusted with workers.
+#[derive(Debug, Clone)]
+pub(crate) struct ClientCertificate(CertificateDer<'static>);
+
+impl ClientCertificate {
+    pub(crate) fn of(connection: &rustls::ServerConnection) -> Option<ClientCertificate> {
+        let shown = connection.peer_certificates()?.first()?;
+        Some(ClientCertificate(shown.clone().into_owned()))
+    }
+
+    /// Whether it is for this name.
+    pub(crate) fn names(&self, worker: &str) -> bool {
+        let Ok(name) = ServerName::try_from(worker) else { return false };
+        ParsedCertificate::try_from(&self.0)
+            .is_ok_and(|certificate| verify_server_name(&certificate, &name).is_ok())
+    }
 }
 
 /// `protocol` is what the address speaks: `h2` or `http/1.1`.
@@ -33,10 +55,23 @@ pub(crate) fn acceptor(files: &TlsFiles, protocol: &str) -> Result<TlsAcceptor, 
     check_secret(&files.key)?;
     let key = PrivateKeyDer::from_pem_file(&files.key).map_err(unreadable(&files.key))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
-        .with_no_client_auth()
-        .with_single_cert(certificates, key)?;
+    let builder = ServerConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()?;
+    let builder = match &files.client_ca {
+        None => builder.with_no_client_auth(),
+        Some(path) => {
+            let mut roots = RootCertStore::empty();
+            for authority in CertificateDer::pem_file_iter(path).map_err(unreadable(path))? {
+                roots.add(authority.map_err(unreadable(path))?)?;
+            }
+            // Most who connect have none: a certificate says which worker it is, and a token who may.
+            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+                .allow_unauthenticated()
+                .build()?;
+            builder.with_client_cert_verifier(verifier)
+        }
+    };
+    let mut config = builder.with_single_cert(certificates, key)?;
     config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
