@@ -113,7 +113,7 @@ pub async fn measure(options: &Options) -> anyhow::Result<Report> {
     let load = options.load();
     let warm_up = Load::new("warm", Shape::Single(WARM_UP_JOBS), load.payload);
     let warm_up = Load { guarantee: load.guarantee, ..warm_up };
-    let fleet = Fleet { workers: options.workers, slots: options.slots };
+    let fleet = Fleet { workers: options.workers, slots: options.slots, keys: true };
     let stage = Stage::start(scheduler, fleet, &[&load, &warm_up]).await?;
     if options.workers > 0 {
         warm_up.warm_up(&stage.client).await?;
