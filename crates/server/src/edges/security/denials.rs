@@ -20,12 +20,15 @@ pub(crate) enum Cause {
     Nobody,
     Host,
     Origin,
+    /// What a worker says over a queue is not signed, or by somebody else.
+    Signature,
 }
 
 words!(
     Cause:
     NoToken => "no_token", UnknownToken => "unknown_token", Expired => "expired",
     Namespace => "namespace", Role => "role", Nobody => "nobody", Host => "host", Origin => "origin",
+    Signature => "signature",
 );
 
 static COUNTS: [AtomicU64; Cause::ALL.len()] = [const { AtomicU64::new(0) }; Cause::ALL.len()];

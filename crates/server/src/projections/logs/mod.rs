@@ -55,7 +55,7 @@ impl Receipt {
         (Receipt(Arc::new(sender)), receiver)
     }
 
-    fn done(&self, number: u64) {
+    pub(crate) fn done(&self, number: u64) {
         self.0.send_if_modified(|done| {
             let later = number > *done;
             *done = number.max(*done);
