@@ -198,6 +198,10 @@ fn the_twin_of_what_failed_last_is_not_handed_on() {
         handoff a to=w3
         ack a; complete a
         ",
-        expect![[""]],
+        expect![[r#"
+            attempt a w1 Failed: boom
+            refused: job 1 has used up its retries while this attempt ran beside another; run it or fail it
+            start a w2 | complete a w2
+        "#]],
     );
 }
