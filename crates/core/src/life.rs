@@ -146,8 +146,6 @@ impl Entry {
             | Event::WorkerUndrained { .. }
             | Event::WorkerLost { .. }
             | Event::WorkerLeft { .. }
-            | Event::WorkerSilent { .. }
-            | Event::WorkerHeard { .. }
             | Event::ModelLoaded { .. }
             | Event::WorkerInvited { .. }
             | Event::WorkerKeyBound { .. }
@@ -163,7 +161,6 @@ impl Entry {
             | Event::Warmed { .. }
             | Event::TermsExtended { .. }
             | Event::ActorNamed { .. }
-            | Event::Checkpointed { .. }
             | Event::ClockStepped { .. } => return None,
         };
         Some((self.event.job()?, from, to))

@@ -4,7 +4,6 @@ mod journal;
 mod placed;
 mod recorded;
 mod seen;
-mod silent;
 mod stage;
 mod top;
 mod waiting;

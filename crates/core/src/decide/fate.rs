@@ -72,9 +72,7 @@ impl Engine {
                     self.bury(no, DeadReason::RetriesUsedUp);
                     return;
                 }
-                // Where an offer was not answered, the next one need not be either.
-                let avoid = failed_on.filter(|_| cause == FailureCause::Undelivered);
-                (retry_after.unwrap_or(Micros::ZERO), avoid)
+                (retry_after.unwrap_or(Micros::ZERO), None)
             }
             FailureCause::Failed
             | FailureCause::TimedOut

@@ -37,7 +37,6 @@ impl Engine {
         if changed {
             self.emit(Event::WorkerReported { worker: no, beat });
         }
-        self.try_silent_again(no);
         Ok(Answer::Done)
     }
 

@@ -15,7 +15,6 @@ mod pin;
 mod register;
 mod report;
 mod retry;
-mod silence;
 mod submit;
 mod tick;
 mod time;

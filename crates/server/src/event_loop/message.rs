@@ -66,8 +66,7 @@ pub(crate) enum Message {
     PieceWritten,
     SnapshotSaved(Saved),
     /// Flush, snapshot, send workers away, end.
-    /// Answered with where the journal ends.
-    Stop(oneshot::Sender<Head>),
+    Stop(oneshot::Sender<()>),
 }
 
 /// Looks at the state and gives back how to tell what it saw, once that is durable.

@@ -4,12 +4,13 @@ use std::process::Command;
 
 use anyhow::Result;
 use bellwether_brokers::{Backend, Credentials, NatsSettings, Tls};
-use bellwether_testbed::{Pause, Ports, Process};
+use bellwether_testbed::Ports;
 use tempfile::TempDir;
 
 use super::certificate::Certificate;
+use super::process::Process;
 use super::{loopback, web_server};
-use crate::bed::{Bed, Encrypted};
+use crate::bed::{Bed, Encrypted, Pause};
 
 pub(crate) struct Nats {
     server: Process,
@@ -50,7 +51,7 @@ impl Nats {
 fn launch(port: u16, data: &TempDir) -> Result<Process> {
     let mut command = Command::new("nats-server");
     command.arg("-c").arg(data.path().join("nats.conf"));
-    Ok(Process::start(&mut command)?.ready(port)?)
+    Process::start(&mut command)?.ready(port)
 }
 
 fn settings(port: u16, password: &str, tls: Option<Tls>) -> Backend {
@@ -100,6 +101,6 @@ impl Bed for Nats {
     }
 
     fn pause(&mut self) -> Result<Pause> {
-        Ok(self.server.pause()?)
+        self.server.pause()
     }
 }

@@ -4,12 +4,13 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 use bellwether_brokers::{Backend, Credentials, QueueKind, RabbitMqSettings, Tls};
-use bellwether_testbed::{Pause, Ports as Reserved, Process};
+use bellwether_testbed::Ports as Reserved;
 use tempfile::TempDir;
 
 use super::certificate::Certificate;
+use super::process::Process;
 use super::{loopback, web_server};
-use crate::bed::{Bed, Encrypted};
+use crate::bed::{Bed, Encrypted, Pause};
 
 /// Not the wrappers in /usr/sbin, which change the user.
 const SERVER: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
@@ -81,7 +82,7 @@ fn settings(port: u16, password: &str, queues: QueueKind) -> Backend {
 }
 
 fn launch(ports: Ports, data: &TempDir) -> Result<Process> {
-    Ok(Process::start(&mut command(SERVER, ports, data))?.ready(ports.server)?)
+    Process::start(&mut command(SERVER, ports, data))?.ready(ports.server)
 }
 
 /// The server may confirm messages in a new queue before it has written down that there is one.
@@ -158,6 +159,6 @@ impl Bed for RabbitMq {
     }
 
     fn pause(&mut self) -> Result<Pause> {
-        Ok(self.server.pause()?)
+        self.server.pause()
     }
 }

@@ -4,12 +4,13 @@ use std::process::Command;
 
 use anyhow::Result;
 use bellwether_brokers::{Backend, Credentials, DispatchBy, RedisSettings, Tls};
-use bellwether_testbed::{Pause, Ports, Process};
+use bellwether_testbed::Ports;
 use tempfile::TempDir;
 
 use super::certificate::Certificate;
+use super::process::Process;
 use super::{loopback, web_server};
-use crate::bed::{Bed, Encrypted};
+use crate::bed::{Bed, Encrypted, Pause};
 
 const DATABASE: i64 = 1;
 
@@ -46,7 +47,7 @@ fn launch(port: u16, tls_port: u16, certificate: &Certificate, data: &TempDir) -
     command.arg("--tls-key-file").arg(&certificate.key);
     command.arg("--tls-ca-cert-file").arg(&certificate.certificate);
     command.arg("--dir").arg(data.path());
-    Ok(Process::start(&mut command)?.ready(port)?)
+    Process::start(&mut command)?.ready(port)
 }
 
 fn settings(port: u16, password: &str, tls: Option<Tls>) -> Backend {
@@ -90,6 +91,6 @@ impl Bed for Redis {
     }
 
     fn pause(&mut self) -> Result<Pause> {
-        Ok(self.server.pause()?)
+        self.server.pause()
     }
 }

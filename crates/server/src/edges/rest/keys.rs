@@ -24,8 +24,6 @@ pub(super) struct SchedulerIdentity {
     scheduler: String,
     /// The reign that it is in.
     epoch: u64,
-    /// What its checkpoints are signed with: Ed25519, in hexadecimal.
-    key: String,
 }
 
 /// Who the scheduler is
@@ -37,8 +35,7 @@ pub(super) struct SchedulerIdentity {
 )]
 pub(super) async fn identity(State(rest): State<Rest>) -> Json<SchedulerIdentity> {
     let v1::Introduction { scheduler, epoch } = rest.desk.registrar.introduction();
-    let key = rest.desk.registrar.key.to_string();
-    Json(SchedulerIdentity { scheduler, epoch, key })
+    Json(SchedulerIdentity { scheduler, epoch })
 }
 
 /// Which key speaks for a worker.

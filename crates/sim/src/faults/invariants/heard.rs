@@ -67,7 +67,6 @@ fn speaker(command: &Command) -> Option<&WorkerId> {
         | Command::Warm { .. }
         | Command::Tick
         | Command::ExtendTerms { .. }
-        | Command::Checkpoint(_)
         | Command::StepClock { .. } => None,
     }
 }
