@@ -37,7 +37,8 @@ const SERVER_FOLDER: &str = "/usr/sbin";
 
 /// Beside the build, where the tests look for it.
 const PYTHON: &str = "target/python";
-const PYTHON_PACKAGES: [&str; 3] = ["nats-py==2.16.0", "redis==8.1.0", "schemathesis==4.32.5"];
+const PYTHON_PACKAGES: [&str; 4] =
+    ["cryptography==50.0.2", "nats-py==2.16.0", "redis==8.1.0", "schemathesis==4.32.5"];
 
 pub(crate) fn install_missing(root: &Path) -> Result<()> {
     let search_path = std::env::var_os("PATH").unwrap_or_default();

@@ -15,7 +15,7 @@ use crate::stage::{Fleet, Stage, folder_in};
 use crate::submit::{BATCH, submit};
 
 const PAYLOAD_BYTES: usize = 32;
-const FLEET: Fleet = Fleet { workers: 4, slots: 16 };
+const FLEET: Fleet = Fleet { workers: 4, slots: 16, keys: true };
 
 /// Time until a job starts with many followers of all events that take 100 bytes a second, and with
 /// none. Rounds of both alternate.

@@ -16,7 +16,7 @@ use crate::stage::{Fleet, Stage, folder_in};
 use crate::submit::{BATCH, submit};
 
 const PAYLOAD_BYTES: usize = 32;
-const FLEET: Fleet = Fleet { workers: 4, slots: 64 };
+const FLEET: Fleet = Fleet { workers: 4, slots: 64, keys: true };
 /// After a reader was told that the history is behind.
 const ASK_AGAIN: Duration = Duration::from_millis(500);
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use bellwether_sdk::worker::RunningWorker;
+use bellwether_sdk::worker::key::generate;
 use bellwether_sdk::{Client, Context, Outcome, Worker};
 use tempfile::TempDir;
 
@@ -24,6 +25,8 @@ const KNOWN_WITHIN: Duration = Duration::from_secs(60);
 pub(crate) struct Fleet {
     pub(crate) workers: u32,
     pub(crate) slots: u32,
+    /// Workers prove who they are.
+    pub(crate) keys: bool,
 }
 
 #[derive(Debug)]
@@ -56,7 +59,7 @@ impl Stage {
         for first in (0..fleet.workers).step_by(STARTED_AT_A_TIME as usize) {
             for number in first..(first + STARTED_AT_A_TIME).min(fleet.workers) {
                 let address = stage.scheduler.address();
-                stage.workers.push(start_worker(address, number, fleet.slots, &tallies)?);
+                stage.workers.push(start_worker(address, number, fleet, &tallies)?);
             }
             tokio::time::timeout(KNOWN_WITHIN, stage.all_known())
                 .await
@@ -93,7 +96,7 @@ impl Stage {
 fn start_worker(
     address: &str,
     number: u32,
-    slots: u32,
+    fleet: Fleet,
     tallies: &[Arc<Tally>],
 ) -> anyhow::Result<RunningWorker> {
     let (starts, ends) = (tallies.to_vec(), tallies.to_vec());
@@ -103,11 +106,11 @@ fn start_worker(
     };
     let worker = Worker::builder(address)
         .id(format!("bench-{}-{number}", std::process::id()))
-        .slots(slots)
+        .slots(fleet.slots)
         .job(TYPE, handler)
         .on_confirmed(move |context| {
             ends.iter().for_each(|tally| tally.confirmed(context.id()));
-        })
-        .start()?;
-    Ok(worker)
+        });
+    let worker = if fleet.keys { worker.key(generate()) } else { worker.without_key() };
+    Ok(worker.start()?)
 }

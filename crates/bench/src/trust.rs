@@ -1,8 +1,11 @@
-//! What it costs that whoever connects must show who they are.
+//! What it costs that everybody must show who they are, and that the past is signed.
 
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use anyhow::Context as _;
+use bellwether_sdk::worker::key::generate;
+use bellwether_wire::json::reply::{Place, Reply, reply_from_json, seal};
 use clap::Args;
 use serde::Serialize;
 
@@ -13,9 +16,11 @@ use crate::stage::{Fleet, Stage, folder_in};
 use crate::submit::{self, submit};
 
 const PAYLOAD_BYTES: usize = 32;
+/// Signed reports that are read.
+const REPORTS: u32 = 2_000;
 
-/// Jobs a second end to end with tokens, as a scheduler is without a word, and with `auth: off`.
-/// Rounds of both alternate.
+/// Jobs a second end to end with tokens, keys of workers and a checkpoint a second, and without any of
+/// them. Rounds of both alternate. Then what it takes to read and verify a signed report of a queue.
 #[derive(Debug, Args)]
 pub struct Options {
     /// No-op jobs in each run
@@ -41,6 +46,8 @@ pub struct Report {
     ratio: f64,
     off_per_s: f64,
     on_per_s: f64,
+    /// Of a signed report: to read it and verify it.
+    report_us: f64,
     jobs: u64,
     rounds: Vec<Round>,
 }
@@ -63,16 +70,34 @@ pub async fn measure(options: &Options) -> anyhow::Result<Report> {
         rounds.push(Round { on, jobs_per_s: one_run(options, &data, on).await? });
         std::fs::remove_dir_all(&data)?;
     }
-    Ok(Report::new(options.jobs, rounds))
+    Ok(Report::new(options.jobs, rounds, signed_report()?))
+}
+
+/// Microseconds that a report over a queue takes, from its bytes until it is known whose it is.
+fn signed_report() -> anyhow::Result<f64> {
+    const BODY: &str =
+        r#"{"type":"complete","worker":"w1","job":17,"token":42,"result":{"stored":"a.png"}}"#;
+    let (secret, scheduler) = (generate(), "urn:uuid:bench");
+    let place = Place { scheduler, session: &[7; 32], number: 1 };
+    let sealed = seal(BODY, place, &secret)?;
+    let begun = Instant::now();
+    for _ in 0..REPORTS {
+        let Reply::Said(said, Some(seal)) = reply_from_json(&sealed)? else {
+            anyhow::bail!("what was sealed has no seal");
+        };
+        seal.verify(&said, scheduler)?;
+    }
+    Ok(begun.elapsed().as_secs_f64() * 1e6 / f64::from(REPORTS))
 }
 
 async fn one_run(options: &Options, data: &Path, on: bool) -> anyhow::Result<f64> {
-    let auth = if on { "on" } else { "off" };
-    let settings = [("BELLWETHER_AUTH", auth.to_owned())];
+    let (auth, every) = if on { ("on", "1s") } else { ("off", "0") };
+    let settings =
+        [("BELLWETHER_AUTH", auth.to_owned()), ("BELLWETHER_CHECKPOINTS_EVERY", every.to_owned())];
     let scheduler = Scheduler::start(data, None, &settings).await?;
     let load = |name, jobs| Load::new(name, Shape::Single(jobs), Payload::Filled(PAYLOAD_BYTES));
     let (warm_up, load) = (load("warm", WARM_UP_JOBS), load("job", options.jobs));
-    let fleet = Fleet { workers: options.workers, slots: options.slots };
+    let fleet = Fleet { workers: options.workers, slots: options.slots, keys: on };
     let stage = Stage::start(scheduler, fleet, &[&warm_up, &load]).await?;
     warm_up.warm_up(&stage.client).await?;
     submit(&stage.client, &load, None, submit::BATCH).await?;
@@ -83,20 +108,24 @@ async fn one_run(options: &Options, data: &Path, on: bool) -> anyhow::Result<f64
 }
 
 impl Report {
-    fn new(jobs: u64, rounds: Vec<Round>) -> Report {
+    fn new(jobs: u64, rounds: Vec<Round>, report_us: f64) -> Report {
         let of = |on| median(rounds.iter().filter(|r| r.on == on).map(|r| r.jobs_per_s));
         let (off_per_s, on_per_s) = (of(false), of(true));
-        Report { ratio: on_per_s / off_per_s, off_per_s, on_per_s, jobs, rounds }
+        let ratio = on_per_s / off_per_s;
+        Report { ratio, off_per_s, on_per_s, report_us, jobs, rounds }
     }
 
     #[must_use]
     pub fn sheet(&self) -> Sheet {
-        let mut sheet = Sheet::new(&["auth", "jobs/s"]);
+        let mut sheet = Sheet::new(&["trust", "jobs/s"]);
         for round in &self.rounds {
             sheet.row(if round.on { "on" } else { "off" }, &[round.jobs_per_s]);
         }
         let (on, off) = (self.on_per_s, self.off_per_s);
-        sheet.closing = format!("\n{on:.0} of {off:.0} jobs/s: {:.2}\n", self.ratio);
+        sheet.closing = format!(
+            "\n{on:.0} of {off:.0} jobs/s: {:.2}\na signed report of a queue takes {:.0} us\n",
+            self.ratio, self.report_us
+        );
         sheet
     }
 }

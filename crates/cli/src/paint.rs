@@ -21,7 +21,7 @@ impl Paint {
             "completed" | "idle" => Some(32),
             "running" | "offered" | "busy" => Some(36),
             "failed" | "dead_lettered" | "unreachable" => Some(31),
-            "cancelled" | "skipped" | "draining" | "overloaded" | "left" => Some(33),
+            "cancelled" | "skipped" | "draining" | "overloaded" | "silent" | "left" => Some(33),
             _ => None,
         };
         Paint { text: word.to_owned(), colour }

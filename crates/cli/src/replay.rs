@@ -1,15 +1,19 @@
 //! `bellwether replay`: does the journal hold, and does it lead to the same decisions?
 
+mod bound;
 mod locate;
 
 use std::path::PathBuf;
 
+use bellwether_core::model::WorkerKey;
 use bellwether_core::verify::Mismatch;
 use bellwether_core::{Engine, Event};
 use bellwether_journal::{Damage, OpenError, state};
 use bellwether_wire::json::hex;
 use clap::Args;
 use serde::Serialize;
+
+use bound::Bound;
 
 use crate::archive::{self, Backend};
 use crate::exit::Verdict;
@@ -26,9 +30,21 @@ pub(crate) struct Arguments {
     /// Where the journal is kept
     #[arg(long, value_name = "DIR", default_value = "data")]
     data_dir: PathBuf,
+    /// Compare with what the scheduler has signed: a file of checkpoints that was kept elsewhere, or of
+    /// events that carry them
+    #[arg(long, value_name = "FILE")]
+    checkpoints: Option<PathBuf>,
+    /// The key that they must be signed with, 64 hexadecimal digits; that of the first if left out
+    #[arg(long, value_name = "KEY", requires = "checkpoints", value_parser = key)]
+    checkpoint_key: Option<WorkerKey>,
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+fn key(text: &str) -> Result<WorkerKey, &'static str> {
+    let bytes = blake3::Hash::from_hex(text).map_err(|_| "it must be 64 hexadecimal digits")?;
+    Ok(WorkerKey(*bytes.as_bytes()))
 }
 
 #[derive(Debug, Serialize)]
@@ -42,6 +58,9 @@ struct Report {
     /// The position after which decisions were recomputed; 0 is the beginning.
     from: u64,
     state_hash: String,
+    /// What the scheduler has signed, if that was to be compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkpoints: Option<Bound>,
     /// What is wrong, the first few.
     findings: Vec<String>,
 }
@@ -76,7 +95,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     } else {
         output::print(&readable(&report))?;
     }
-    Ok(if report.mismatches == 0 { Verdict::Fine } else { Verdict::CheckFailed })
+    let forged = report.checkpoints.as_ref().is_some_and(|bound| !bound.findings.is_empty());
+    Ok(if report.mismatches == 0 && !forged { Verdict::Fine } else { Verdict::CheckFailed })
 }
 
 /// The inner error is damage: what was to be found out, not a reason to stop.
@@ -87,6 +107,10 @@ fn replay(arguments: &Arguments) -> anyhow::Result<Result<Report, Damage>> {
         Err(OpenError::Damaged(damage)) => return Ok(Err(damage)),
         Err(error) => return Err(error.into()),
     };
+    let checkpoints = arguments.checkpoints.as_ref();
+    let checkpoints = checkpoints
+        .map(|file| bound::compare(reader.as_ref(), file, arguments.checkpoint_key))
+        .transpose()?;
     let (mut engine, mut head) = archive::origin(reader.as_ref())?;
     let from = head.seq.0;
     let (mut events, mut decisions, mut mismatches) = (0, 0, 0);
@@ -117,6 +141,7 @@ fn replay(arguments: &Arguments) -> anyhow::Result<Result<Report, Damage>> {
         position: head.seq.0,
         from,
         state_hash,
+        checkpoints,
         findings,
     }))
 }
@@ -142,17 +167,22 @@ fn told(engine: &Engine, mismatch: &Mismatch) -> String {
 fn readable(report: &Report) -> String {
     let Report { events, decisions, mismatches, chain_head, position, from, .. } = report;
     let first = from + 1;
-    let range = match events {
-        0 => "no events".to_owned(),
-        1 => format!("1 event, at position {first}"),
-        _ => format!("{events} events, positions {first} to {position}"),
-    };
     let mut text = format!(
-        "{range}, the chain holds\n{decisions} decisions, {mismatches} mismatches\n\
-         chain head {chain_head}\n"
+        "{events} events, positions {first} to {position}, the chain holds\n{decisions} decisions, \
+         {mismatches} mismatches\nchain head {chain_head}\n"
     );
     for finding in &report.findings {
         text.push_str(&format!("  {finding}\n"));
+    }
+    if let Some(Bound { held, before, findings, key }) = &report.checkpoints {
+        let wrong = findings.len();
+        text.push_str(&format!("{held} checkpoints hold, {wrong} do not; signed by {key}\n"));
+        if *before > 0 {
+            text.push_str(&format!("{before} are of positions that are no longer kept\n"));
+        }
+        for finding in findings {
+            text.push_str(&format!("  {finding}\n"));
+        }
     }
     text
 }

@@ -7,5 +7,6 @@
 //! Deliberately absent: what records mean, and what a leader decides.
 
 mod door;
+pub mod shared;
 
 pub use door::{Cluster, ClusterError, ClusterStatus, Leader, MemberId, MemberStatus, News, Role};

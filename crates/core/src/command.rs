@@ -3,9 +3,9 @@
 use bytes::Bytes;
 
 use crate::model::{
-    Admission, Config, FailureCause, Handoff, Heartbeat, HeldAttempt, JobId, JobNo, KeyTerms,
-    Micros, Name, Sample, Submission, Ticket, Timestamp, Token, WallAhead, WorkerId, WorkerKey,
-    WorkerSpec,
+    Admission, Checkpoint, Config, FailureCause, Handoff, Heartbeat, HeldAttempt, JobId, JobNo,
+    KeyTerms, Micros, Name, Sample, Submission, Ticket, Timestamp, Token, WallAhead, WorkerId,
+    WorkerKey, WorkerSpec,
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,6 +107,8 @@ pub enum Command {
     ExtendTerms {
         by: Micros,
     },
+    /// The scheduler has signed what is durable.
+    Checkpoint(Box<Checkpoint>),
     /// The wall clock was set, or goes its own way.
     StepClock {
         ahead: WallAhead,

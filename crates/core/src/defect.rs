@@ -13,6 +13,10 @@ crate::listed! {
         /// A second claim is granted too.
         SecondGrant,
         IgnoreHedgeBudget,
+        /// Past the budget of hedges an offer stays where nobody answers it.
+        LeaveQuietOffers,
+        /// A worker that answers nothing is given more.
+        OfferToSilent,
         /// A cancelled job goes on if it has been placed.
         KeepCancelledRunning,
         /// Some retried jobs never come back.

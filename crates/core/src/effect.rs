@@ -105,6 +105,8 @@ pub(crate) fn effects_of(state: &State, seq: Seq, event: &Event) -> Effects {
         | Event::WorkerUndrained { .. }
         | Event::WorkerLost { .. }
         | Event::WorkerLeft { .. }
+        | Event::WorkerSilent { .. }
+        | Event::WorkerHeard { .. }
         | Event::ModelLoaded { .. }
         | Event::WorkerInvited { .. }
         | Event::WorkerKeyBound { .. }
@@ -119,6 +121,7 @@ pub(crate) fn effects_of(state: &State, seq: Seq, event: &Event) -> Effects {
         | Event::Warmed { .. }
         | Event::TermsExtended { .. }
         | Event::ActorNamed { .. }
+        | Event::Checkpointed { .. }
         | Event::ClockStepped { .. } => Effects::new(),
     }
 }

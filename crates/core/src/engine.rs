@@ -198,6 +198,10 @@ impl Engine {
             Command::Warm { kind, samples } => self.warm(kind, samples),
             Command::Tick => self.tick(),
             Command::ExtendTerms { by } => self.extend_terms(by),
+            Command::Checkpoint(checkpoint) => {
+                self.emit(Event::Checkpointed { checkpoint });
+                Ok(Answer::Done)
+            }
             Command::StepClock { ahead } => self.step_clock(ahead),
         }
     }

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::life::Moved;
 use crate::model::config::Weights;
 use crate::model::{
-    AcceptedJob, Actor, ActorNo, Config, FailureCause, Handoff, Heartbeat, JobNo, KeyStanding,
-    KeyTerms, Micros, Name, Priority, RevokeReason, RunId, RunNo, Sample, Seq, Strategy, Ticket,
-    Timestamp, Token, WallAhead, WorkerId, WorkerKey, WorkerNo, WorkerSpec,
+    AcceptedJob, Actor, ActorNo, Checkpoint, Config, FailureCause, Handoff, Heartbeat, JobNo,
+    KeyStanding, KeyTerms, Micros, Name, Priority, RevokeReason, RunId, RunNo, Sample, Seq,
+    Strategy, Ticket, Timestamp, Token, WallAhead, WorkerId, WorkerKey, WorkerNo, WorkerSpec,
 };
 use crate::words;
 
@@ -153,6 +153,14 @@ pub enum Event {
     WorkerLeft {
         worker: WorkerNo,
     },
+    /// It did not answer its offers: it is given nothing until it speaks.
+    WorkerSilent {
+        worker: WorkerNo,
+    },
+    /// A silent worker has spoken.
+    WorkerHeard {
+        worker: WorkerNo,
+    },
     ModelLoaded {
         worker: WorkerNo,
         model: Name,
@@ -215,6 +223,10 @@ pub enum Event {
     /// The scheduler was away for so long. Open attempts are given that time once more.
     TermsExtended {
         by: Micros,
+    },
+    /// The scheduler has signed what the journal was at a position before this one.
+    Checkpointed {
+        checkpoint: Box<Checkpoint>,
     },
     /// Somebody acts for the first time: later entries name them by number.
     ActorNamed {
@@ -377,6 +389,8 @@ impl Event {
             | Event::WorkerUndrained { .. }
             | Event::WorkerLost { .. }
             | Event::WorkerLeft { .. }
+            | Event::WorkerSilent { .. }
+            | Event::WorkerHeard { .. }
             | Event::ModelLoaded { .. }
             | Event::WorkerInvited { .. }
             | Event::WorkerKeyBound { .. }
@@ -391,6 +405,7 @@ impl Event {
             | Event::Warmed { .. }
             | Event::TermsExtended { .. }
             | Event::ActorNamed { .. }
+            | Event::Checkpointed { .. }
             | Event::ClockStepped { .. } => None,
         }
     }
@@ -405,6 +420,8 @@ impl Event {
             | Event::WorkerUndrained { worker }
             | Event::WorkerLost { worker }
             | Event::WorkerLeft { worker }
+            | Event::WorkerSilent { worker }
+            | Event::WorkerHeard { worker }
             | Event::ModelLoaded { worker, .. } => Some(*worker),
             _ => None,
         }
@@ -473,6 +490,8 @@ names! {
     Event::WorkerUndrained { .. } => "worker_undrained",
     Event::WorkerLost { .. } => "worker_lost",
     Event::WorkerLeft { .. } => "worker_left",
+    Event::WorkerSilent { .. } => "worker_silent",
+    Event::WorkerHeard { .. } => "worker_heard",
     Event::ModelLoaded { .. } => "model_loaded",
     Event::WorkerInvited { .. } => "worker_invited",
     Event::WorkerKeyBound { .. } => "worker_key_bound",
@@ -488,5 +507,6 @@ names! {
     Event::Warmed { .. } => "predictions_warmed",
     Event::TermsExtended { .. } => "terms_extended",
     Event::ActorNamed { .. } => "actor_named",
+    Event::Checkpointed { .. } => "checkpoint_signed",
     Event::ClockStepped { .. } => "clock_stepped",
 }

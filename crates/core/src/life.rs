@@ -146,6 +146,8 @@ impl Entry {
             | Event::WorkerUndrained { .. }
             | Event::WorkerLost { .. }
             | Event::WorkerLeft { .. }
+            | Event::WorkerSilent { .. }
+            | Event::WorkerHeard { .. }
             | Event::ModelLoaded { .. }
             | Event::WorkerInvited { .. }
             | Event::WorkerKeyBound { .. }
@@ -161,6 +163,7 @@ impl Entry {
             | Event::Warmed { .. }
             | Event::TermsExtended { .. }
             | Event::ActorNamed { .. }
+            | Event::Checkpointed { .. }
             | Event::ClockStepped { .. } => return None,
         };
         Some((self.event.job()?, from, to))

@@ -126,6 +126,10 @@ pub enum Rejection {
     )]
     TooManyHandoffs { job: JobNo, max: usize },
     #[error(
+        "job {job} has used up its retries while this attempt ran beside another; run it or fail it"
+    )]
+    HandoffSpent { job: JobNo },
+    #[error(
         "worker {worker} does not hold job {job} with token {token}; the attempt was taken away, drop it"
     )]
     StaleToken { worker: WorkerId, job: JobNo, token: Token },

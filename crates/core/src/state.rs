@@ -244,6 +244,8 @@ pub struct Worker {
     pub failed: u64,
     /// It said goodbye, and was not given up.
     pub left: bool,
+    /// It has not answered its last offers since then, and is given nothing until it speaks.
+    pub silent_since: Option<Timestamp>,
     /// Attempts at hand that are predicted to be short.
     pub short: u32,
     pub changed_at: Timestamp,
@@ -262,6 +264,10 @@ pub struct Listing {
     pub(crate) beat: Option<Heartbeat>,
     /// A timer is set for it.
     pub(crate) watched: bool,
+    /// When it last said something of an attempt.
+    pub(crate) spoke_at: Timestamp,
+    /// The offers that it has not answered in time since then, as many as make it silent.
+    pub(crate) missed: Vec<Token>,
 }
 
 impl Worker {
@@ -281,7 +287,7 @@ impl Worker {
 
     /// Idle or busy: once it has room, it is given more.
     pub fn takes_jobs(&self) -> bool {
-        self.status == WorkerStatus::Open && !self.draining
+        self.status == WorkerStatus::Open && !self.draining && self.silent_since.is_none()
     }
 
     pub fn is_warm(&self, model: &Name) -> bool {

@@ -105,7 +105,7 @@ impl Engine {
             no,
             job,
             now: self.state.now,
-            except: Some(first.worker),
+            except: &[first.worker],
             predictor: (!recorded.fallback).then_some(self.predictor.as_ref()),
         };
         match self.state.choose(&wanted, recorded.fallback, &Reserved::default()) {

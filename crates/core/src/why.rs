@@ -5,7 +5,6 @@
 
 mod place;
 mod sentence;
-mod stranded;
 mod survey;
 
 use crate::index::groups::Lack;
@@ -16,7 +15,7 @@ use crate::place::predictor::predictor;
 use crate::state::{ALL_TYPES, Job, JobState, State, Worker};
 
 pub use place::{AHEAD_MAX, Place};
-pub use survey::{Fleet, Short};
+pub use survey::{Away, Fleet, Short};
 
 /// What keeps a job; its `Display` is one sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +49,7 @@ pub enum Because {
     /// The one worker that may run it is not registered.
     NoReceiver { receiver: WorkerId },
     /// Workers that could run it take no jobs now.
-    Unavailable { draining: Vec<WorkerId>, overloaded: Vec<WorkerId>, unreachable: Vec<WorkerId> },
+    Unavailable(Away),
     /// Every worker that can run it is busy; this one comes nearest to having room.
     Busy { workers: usize, nearest: WorkerId, short: Short, room_at: Timestamp },
     /// A worker has room, but a busy one is expected to finish the job sooner.
@@ -188,7 +187,7 @@ impl State {
         let predictor = predictor(self.config.predictor);
         let usable = self.breaker.allows(now);
         let predictor = usable.then_some(predictor.as_ref());
-        let wanted = Wanted { no, job, now, except: None, predictor };
+        let wanted = Wanted { no, job, now, except: &[], predictor };
         let choice = self.choose(&wanted, !usable, &Reserved::default());
         if let Ok(Choice::Hold { group, until }) = choice
             && let Some((_, holder, token)) = self.index.groups.get(group).coming_free(now, 0)

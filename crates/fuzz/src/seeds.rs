@@ -1,10 +1,18 @@
 //! What inputs are made of: the corpus, and what the program itself writes.
 
-use bellwether_core::model::{Config, Epoch, Seq};
+use bellwether_core::model::{
+    Config, Epoch, HandoffSignature, Name, Receiver, Seq, Timestamp, Token,
+};
 use bellwether_journal::conformance::samples::Samples;
 use bellwether_wire::event::record_to_wire;
 use bellwether_wire::job::submission_to_wire;
+use bellwether_wire::json::checkpoint::checkpoint_to_json;
+use bellwether_wire::json::handoff::from_wire;
+use bellwether_wire::json::reply::{Place, seal};
 use bellwether_wire::json::{LiveConfig, submissions, worker_message_from_json};
+use bellwether_wire::signing::Secret;
+use bellwether_wire::signing::checkpoint::{self, Draft};
+use bellwether_wire::signing::handoff::{Intent, sign, signature_text};
 use bellwether_wire::v1;
 use prost::Message as _;
 
@@ -29,6 +37,54 @@ pub(crate) fn yaml() -> Vec<Vec<u8>> {
 
 pub(crate) fn worker_messages() -> Vec<Vec<u8>> {
     split(include_str!("../tests/corpus/worker_messages.txt"))
+}
+
+/// The messages of the corpus in their envelopes, and a handoff.
+pub(crate) fn replies() -> Vec<Vec<u8>> {
+    let secret = Secret::from_seed(&[1; 32]);
+    let said = worker_messages();
+    let said = said.iter().filter_map(|input| std::str::from_utf8(input).ok());
+    let sealed = said.zip(1..).filter_map(|(body, number)| {
+        let place = Place { scheduler: "urn:uuid:fuzz", session: &[7; 32], number };
+        seal(body, place, &secret).ok()
+    });
+    let handoff = sign(
+        Intent {
+            from: Name::fixed("w"),
+            job: Name::fixed("a"),
+            receiver: Receiver::Worker(Name::fixed("b")),
+            payload: b"7",
+            token: Token(42),
+            epoch: Epoch(3),
+            expires: Timestamp(1_800_000_000_000_000),
+            previous: HandoffSignature::NONE,
+        },
+        "urn:uuid:fuzz",
+        &secret,
+    );
+    let form = from_wire(v1::HandOff {
+        job_id: handoff.job.to_string(),
+        receiver: handoff.receiver.to_string(),
+        payload_hash: handoff.payload_hash.to_vec().into(),
+        signature: signature_text(&handoff),
+    });
+    let form = serde_json::to_vec(&form).expect("it is texts");
+    sealed.chain([form]).collect()
+}
+
+/// One alone, and as queues carry them.
+pub(crate) fn checkpoints() -> Vec<Vec<u8>> {
+    let draft = Draft {
+        scheduler: Name::fixed("urn:uuid:fuzz"),
+        position: Seq(42),
+        chain: [7; 32],
+        epoch: Epoch(3),
+        at: Timestamp(1_800_000_000_000_000),
+    };
+    let own = checkpoint_to_json(&checkpoint::sign(draft, &Secret::from_seed(&[1; 32])));
+    let kind = "bellwether.checkpoint_signed";
+    let event = serde_json::json!([{"specversion": "1.0", "type": kind, "data": own}]);
+    [own, event].map(|seed| seed.to_string().into_bytes()).into()
 }
 
 pub(crate) fn config_files() -> Vec<Vec<u8>> {

@@ -9,10 +9,13 @@ use bellwether_server::ServerConfig;
 use bellwether_server::edges::security::tokens::Tokens;
 use bellwether_wire::event::entries_from_wire;
 use bellwether_wire::job::{job_to_wire, submission_from_wire, taken_job_from_wire};
+use bellwether_wire::json::checkpoint::checkpoints_from_json;
 use bellwether_wire::json::{
-    Job, LiveConfig, job_from_json, job_spec_to_json, run_from_json, submission_from_json,
-    submissions, worker_message_from_json,
+    Job, LiveConfig, Reply, job_from_json, job_spec_to_json, reply_from_json, run_from_json,
+    submission_from_json, submissions, worker_message_from_json,
 };
+use bellwether_wire::signing::checkpoint::verify_checkpoint;
+use bellwether_wire::signing::handoff::Arrived;
 use bellwether_wire::v1;
 use bellwether_wire::worker::{
     heartbeat_from_wire, model_loaded_from_wire, register_from_wire, report_from_wire,
@@ -44,6 +47,8 @@ pub const TARGETS: &[Target] = &[
         seeds: seeds::worker_messages,
         read: worker_message,
     },
+    Target { name: "reply", shape: Shape::Json, seeds: seeds::replies, read: reply },
+    Target { name: "checkpoint", shape: Shape::Json, seeds: seeds::checkpoints, read: checkpoint },
     Target { name: "shown", shape: Shape::Json, seeds: seeds::jobs, read: shown },
     Target {
         name: "live_config",
@@ -108,6 +113,33 @@ fn yaml(input: &[u8]) {
 fn worker_message(input: &[u8]) {
     if let Ok(said) = worker_message_from_json(input) {
         hear(said.message);
+    }
+}
+
+/// In its envelope, or as a handoff.
+fn reply(input: &[u8]) {
+    match reply_from_json(input) {
+        Ok(Reply::Said(said, seal)) => {
+            let signed = seal.is_some_and(|seal| seal.verify(&said, "urn:uuid:fuzz").is_ok());
+            std::hint::black_box(signed);
+            hear(said.message);
+        }
+        Ok(Reply::HandOff(handoff)) => {
+            let arrived = Arrived::read(&handoff).map(|arrived| {
+                let epoch = arrived.epoch;
+                arrived.verified(Name::fixed("w"), "urn:uuid:fuzz", epoch)
+            });
+            drop(arrived);
+        }
+        Err(_) => {}
+    }
+}
+
+/// A line of a file that somebody has kept.
+fn checkpoint(input: &[u8]) {
+    let Ok(line) = std::str::from_utf8(input) else { return };
+    for checkpoint in checkpoints_from_json(line).unwrap_or_default() {
+        std::hint::black_box(verify_checkpoint(&checkpoint).is_ok());
     }
 }
 

@@ -208,11 +208,7 @@ pub enum TruncateError {
 }
 
 /// The checks that every backend makes before it appends.
-pub(crate) fn check_position(
-    head: Head,
-    expected: Seq,
-    entries: &[Entry],
-) -> Result<(), AppendError> {
+pub fn check_position(head: Head, expected: Seq, entries: &[Entry]) -> Result<(), AppendError> {
     let starts_after = entries.first().map_or(expected, |entry| Seq(entry.seq.0 - 1));
     if head.seq != expected || starts_after != expected {
         return Err(AppendError::WrongPosition { expected: starts_after, head: head.seq });

@@ -11,7 +11,6 @@
 pub mod chain;
 mod codec;
 pub mod conformance;
-pub mod copy;
 mod disk;
 pub mod envelope;
 pub mod file;
@@ -19,6 +18,8 @@ pub mod journal;
 pub mod lease;
 pub mod memory;
 pub mod recorder;
+#[cfg(feature = "redis")]
+pub mod redis;
 pub mod shared;
 pub mod snapshot;
 #[cfg(feature = "sqlite")]
@@ -29,7 +30,6 @@ pub mod thread;
 pub use chain::{Chain, Head};
 pub use codec::decode::Record;
 pub use codec::salvage::{Salvaged, salvage};
-pub use copy::{Copied, TakesCopies};
 pub use envelope::Envelope;
 pub use file::FileJournal;
 pub use journal::{

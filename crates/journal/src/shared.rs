@@ -10,7 +10,8 @@ use bellwether_core::model::{Epoch, Seq};
 use bytes::Bytes;
 
 use crate::chain::{Chain, Head};
-use crate::journal::AppendError;
+use crate::codec::decode::{self, Record};
+use crate::journal::{AppendError, Damage, Flaw};
 use crate::snapshot::Snapshot;
 
 /// Who wants to lead, and where it is reached.
@@ -41,11 +42,33 @@ pub struct RawRecord {
     pub bytes: Bytes,
 }
 
+impl RawRecord {
+    /// After it.
+    pub fn head(&self) -> Head {
+        Head { seq: self.last, chain: self.chain }
+    }
+
+    /// Its entries, if it follows `prior`.
+    pub fn decode(&self, prior: Head) -> Result<Record, Damage> {
+        let record = decode::record(prior, self.chain, self.bytes.clone())?;
+        if record.head() != self.head() {
+            return Err(Damage {
+                at: prior.seq.next(),
+                flaw: Flaw::Gap { found: self.last.next() },
+            });
+        }
+        Ok(record)
+    }
+}
+
 pub trait SharedLog: Send {
+    /// A number for a scheduler that is new here, which no other has had.
+    fn enroll(&mut self) -> Result<u16, SharedError>;
+
     fn look(&mut self) -> Result<Sight, SharedError>;
 
-    /// Begins a new reign, in a higher epoch than any before, unless another's lease still runs.
-    /// From then on appends of earlier epochs fail.
+    /// Begins a new reign, in the next epoch, unless the lease of another member still runs: one that
+    /// was started again need not wait for its own. From then on appends of earlier epochs fail.
     fn accede(
         &mut self,
         candidate: &Candidate,
@@ -55,7 +78,8 @@ pub trait SharedLog: Send {
     /// Makes the lease run for this long again; false if the reign is over.
     fn renew(&mut self, epoch: Epoch, lease: Duration) -> Result<bool, SharedError>;
 
-    /// Ends the reign, so that the next one need not wait for the lease to run out.
+    /// Ends the reign, so that the next one need not wait for the lease to run out. Nothing more can be
+    /// appended in it.
     fn resign(&mut self, epoch: Epoch) -> Result<(), SharedError>;
 
     /// Appends behind `prior` and renews the lease. [`AppendError::Deposed`] if it is not known whether

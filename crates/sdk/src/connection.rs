@@ -5,7 +5,7 @@ use std::time::Duration;
 use bellwether_wire::local_token;
 use tonic::codegen::http::uri::InvalidUri;
 use tonic::service::interceptor::InterceptedService;
-use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Uri};
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity, Uri};
 
 use crate::credentials::{Credentials, from_environment};
 use crate::error::{ClientError, in_our_words};
@@ -28,6 +28,21 @@ pub struct Security {
     pub token: Option<String>,
     /// PEM; needed for an `https` address whose certificate was made in-house.
     pub ca_certificate: Option<String>,
+    /// A certificate in our own name and its key, both PEM, for schedulers that trust the authority.
+    pub identity: Option<ClientIdentity>,
+}
+
+/// What we show of ourselves when we connect.
+#[derive(Clone)]
+pub struct ClientIdentity {
+    pub certificate: String,
+    pub key: String,
+}
+
+impl std::fmt::Debug for ClientIdentity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ClientIdentity").finish_non_exhaustive()
+    }
 }
 
 impl std::fmt::Debug for Security {
@@ -35,6 +50,7 @@ impl std::fmt::Debug for Security {
         f.debug_struct("Security")
             .field("token", &self.token.as_ref().map(|_| "..."))
             .field("ca_certificate", &self.ca_certificate.is_some())
+            .field("identity", &self.identity.is_some())
             .finish()
     }
 }
@@ -77,14 +93,13 @@ impl Connection {
             .keep_alive_while_idle(true)
             .initial_stream_window_size(STREAM_WINDOW_BYTES)
             .initial_connection_window_size(CONNECTION_WINDOW_BYTES);
-        let scheme = endpoint.uri().scheme_str().unwrap_or_default();
-        if !["http", "https"].contains(&scheme) {
-            return Err(bad("it must begin with http:// or https://".to_owned()));
-        }
-        if scheme == "https" {
+        if endpoint.uri().scheme_str() == Some("https") {
             let mut tls = ClientTlsConfig::new();
             if let Some(pem) = &security.ca_certificate {
                 tls = tls.ca_certificate(Certificate::from_pem(pem));
+            }
+            if let Some(ClientIdentity { certificate, key }) = &security.identity {
+                tls = tls.identity(Identity::from_pem(certificate, key));
             }
             endpoint = endpoint.tls_config(tls).map_err(|error| bad(error.to_string()))?;
         }

@@ -34,7 +34,7 @@ pub mod worker;
 pub use backoff::Backoff;
 pub use bellwether_wire::v1;
 pub use client::{Client, ClientBuilder};
-pub use connection::Security;
+pub use connection::{ClientIdentity, Security};
 pub use error::{ClientError, Refusal};
 pub use job::{NewJob, Run};
 pub use random::{automatic_key, new_id};

@@ -5,14 +5,13 @@
 //!
 //! Deliberately absent: decisions, which are the core's alone, and any second way to change state.
 
-pub mod backup;
+pub mod checkpoints;
 pub mod config;
 pub mod descriptors;
 mod disk_budget;
 pub mod edges;
 pub mod event_loop;
 pub mod identity;
-mod log_rate;
 pub mod position;
 mod priority;
 pub mod projections;
@@ -20,6 +19,5 @@ pub mod server;
 mod sinks;
 
 pub use config::ServerConfig;
-pub use edges::desk::{ReloadWish, Reloaded};
 pub use event_loop::RecoverError;
 pub use server::{Server, StartError};

@@ -23,7 +23,7 @@ fn every_kind_of_fault_strikes() {
     assert!(missing.is_empty(), "never struck: {missing:?}");
 }
 
-const KINDS: [&str; 49] = [
+const KINDS: [&str; 50] = [
     "no_handler",
     "append_failed",
     "append_failed_after_writing",
@@ -72,5 +72,6 @@ const KINDS: [&str; 49] = [
     "worker_killed_after_effect",
     "worker_killed_before_effect",
     "worker_killed_by_poison",
+    "worker_mute",
     "worker_paused",
 ];

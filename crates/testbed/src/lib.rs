@@ -1,12 +1,15 @@
-//! What tests and benchmarks ask of the machine: ports of their own, small disks, secret files, wall
-//! clocks that can be set, signals, chance that can be had again, and a word where something can't be
-//! had.
+//! What tests and benchmarks ask of the machine: ports of their own, servers as child processes, small
+//! disks, secret files, wall clocks that can be set, signals, chance that can be had again, and a word
+//! where something can't be had.
 //!
 //! Deliberately absent: anything of Bellwether, so that every crate's tests can stand on it.
 
 mod cannot_run;
 mod ports;
+mod postgres;
+mod process;
 mod random;
+mod redis;
 mod secret;
 mod signal;
 mod small_disk;
@@ -14,7 +17,10 @@ mod wall_clock;
 
 pub use cannot_run::cannot_run;
 pub use ports::{IN_A_ROW, Ports};
+pub use postgres::PostgresServer;
+pub use process::{Pause, Process};
 pub use random::Random;
+pub use redis::RedisServer;
 pub use secret::write_secret;
 pub use signal::signal;
 pub use small_disk::SmallDisk;

@@ -10,6 +10,7 @@ use bellwether_core::model::{
 };
 use bellwether_core::{Entry, Event, Moved};
 
+use crate::checkpoint::{checkpoint_from_wire, checkpoint_to_wire};
 use crate::config::{config_from_wire, config_to_wire};
 use crate::decision::{decision_from_wire, decision_to_wire};
 use crate::handoff::{handoff_from_wire, handoff_to_wire};
@@ -179,6 +180,8 @@ pub fn event_to_wire(event: &Event) -> Wire {
         Event::WorkerUndrained { worker } => Wire::WorkerUndrained(worker_event(*worker)),
         Event::WorkerLost { worker } => Wire::WorkerLost(worker_event(*worker)),
         Event::WorkerLeft { worker } => Wire::WorkerLeft(worker_event(*worker)),
+        Event::WorkerSilent { worker } => Wire::WorkerSilent(worker_event(*worker)),
+        Event::WorkerHeard { worker } => Wire::WorkerHeard(worker_event(*worker)),
         Event::ModelLoaded { worker, model, took } => Wire::ModelLoaded(v1::WorkerModelLoaded {
             worker: worker.0,
             model: model.to_string(),
@@ -226,6 +229,9 @@ pub fn event_to_wire(event: &Event) -> Wire {
             samples: samples.iter().map(sample_to_wire).collect(),
         }),
         Event::TermsExtended { by } => Wire::TermsExtended(v1::TermsExtended { by: by.0 }),
+        Event::Checkpointed { checkpoint } => {
+            Wire::CheckpointSigned(checkpoint_to_wire(checkpoint))
+        }
         Event::ActorNamed { number, actor } => Wire::ActorNamed(v1::ActorNamed {
             number: number.0,
             name: actor.name.to_string(),
@@ -361,6 +367,8 @@ pub fn event_from_wire(wire: Wire) -> Result<Event, Malformed> {
         Wire::WorkerUndrained(m) => Event::WorkerUndrained { worker: WorkerNo(m.worker) },
         Wire::WorkerLost(m) => Event::WorkerLost { worker: WorkerNo(m.worker) },
         Wire::WorkerLeft(m) => Event::WorkerLeft { worker: WorkerNo(m.worker) },
+        Wire::WorkerSilent(m) => Event::WorkerSilent { worker: WorkerNo(m.worker) },
+        Wire::WorkerHeard(m) => Event::WorkerHeard { worker: WorkerNo(m.worker) },
         Wire::ModelLoaded(m) => Event::ModelLoaded {
             worker: WorkerNo(m.worker),
             model: name("model_loaded.model", &m.model)?,
@@ -407,6 +415,11 @@ pub fn event_from_wire(wire: Wire) -> Result<Event, Malformed> {
             }
         }
         Wire::TermsExtended(m) => Event::TermsExtended { by: Micros(m.by) },
+        Wire::CheckpointSigned(m) => {
+            let checkpoint = checkpoint_from_wire(&m);
+            let checkpoint = checkpoint.map_err(|error| error.within("checkpoint_signed"))?;
+            Event::Checkpointed { checkpoint: Box::new(checkpoint) }
+        }
         Wire::ActorNamed(m) => Event::ActorNamed {
             number: ActorNo(m.number),
             actor: Actor { name: name("name", &m.name)?, peer: optional_name("peer", &m.peer)? },

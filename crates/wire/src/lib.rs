@@ -8,6 +8,7 @@
 //! Deliberately absent: transport. The gRPC stubs are generated behind the features `client` and
 //! `server`, and used elsewhere.
 
+pub mod checkpoint;
 pub mod config;
 pub mod decision;
 pub mod event;

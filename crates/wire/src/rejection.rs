@@ -101,6 +101,7 @@ pub fn kind_and_code(rejection: &Rejection) -> (Kind, &'static str) {
         Rejection::UnknownReceiver { .. } => (Kind::Invalid, "unknown_receiver"),
         Rejection::HandoffToItself { .. } => (Kind::Invalid, "handoff_to_itself"),
         Rejection::TooManyHandoffs { .. } => (Kind::Conflict, "too_many_handoffs"),
+        Rejection::HandoffSpent { .. } => (Kind::Conflict, "handoff_spent"),
         Rejection::UnknownKey { .. } => (Kind::Unknown, "unknown_key"),
         Rejection::TicketClosed { .. } => (Kind::Denied, "ticket_closed"),
         Rejection::BeyondKey { .. } => (Kind::Denied, "beyond_key"),

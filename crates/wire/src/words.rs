@@ -159,7 +159,7 @@ impl JobState {
 words!(
     WorkerStatus:
     Idle => "idle", Busy => "busy", Overloaded => "overloaded", Draining => "draining",
-    Unreachable => "unreachable", Left => "left";
+    Unreachable => "unreachable", Left => "left", Silent => "silent";
     Unspecified => "unknown"
 );
 words!(
@@ -197,7 +197,7 @@ words!(
     CpuTooSmall => "cpu_too_small", MemoryTooSmall => "memory_too_small", Draining => "draining",
     Overloaded => "overloaded", Unreachable => "unreachable", Unavailable => "unavailable",
     Slots => "slots", Cpu => "cpu", Memory => "memory", Queue => "queue", Held => "held",
-    Next => "next", MissingType => "missing_type";
+    Next => "next", MissingType => "missing_type", Silent => "silent";
     Unspecified => "unknown"
 );
 words!(
@@ -205,7 +205,7 @@ words!(
     Role => "role", Capability => "capability", Model => "model", Cpu => "cpu",
     Memory => "memory", Slots => "slots", Queue => "queue", Draining => "draining",
     Overloaded => "overloaded", Unreachable => "unreachable", Slower => "slower",
-    Type => "type";
+    Type => "type", Silent => "silent";
     Unspecified => "unknown"
 );
 

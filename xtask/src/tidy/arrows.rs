@@ -48,6 +48,7 @@ const ARROWS: [Arrows; 14] = [
         from: "bellwether-bench",
         to: &[
             "bellwether-core",
+            "bellwether-wire",
             "bellwether-journal",
             "bellwether-brokers",
             "bellwether-sdk",

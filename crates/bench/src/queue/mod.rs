@@ -103,7 +103,7 @@ pub async fn measure(
     let plan = Plan {
         events: &options.events,
         jobs: with.jobs.unwrap_or(JOBS),
-        fleet: Fleet { workers: with.workers, slots: with.slots },
+        fleet: Fleet { workers: with.workers, slots: with.slots, keys: true },
         parent: folder.path(),
     };
     let kinds = options.kinds();

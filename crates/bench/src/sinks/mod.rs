@@ -103,7 +103,7 @@ async fn one_run(
     let process = scheduler.process().context("it was started here")?;
     let load = |name, jobs| Load::new(name, Shape::Single(jobs), Payload::Filled(PAYLOAD_BYTES));
     let (warm_up, load) = (load("warm", WARM_UP_JOBS), load("job", options.jobs));
-    let fleet = Fleet { workers: options.workers, slots: options.slots };
+    let fleet = Fleet { workers: options.workers, slots: options.slots, keys: true };
     let stage = Stage::start(scheduler, fleet, &[&warm_up, &load]).await?;
     warm_up.warm_up(&stage.client).await?;
     let onlookers = match looking {

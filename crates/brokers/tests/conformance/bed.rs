@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use bellwether_brokers::Backend;
+use bellwether_testbed::Pause;
 
 /// A server of one kind, on a free port of this machine.
 pub(crate) trait Bed: Send {
@@ -61,23 +62,4 @@ pub(crate) struct Encrypted {
     pub(crate) trusted: Backend,
     /// By who does not.
     pub(crate) unknown: Backend,
-}
-
-/// The server goes on when this is dropped.
-pub(crate) struct Pause {
-    resume: Option<Box<dyn FnOnce() + Send>>,
-}
-
-impl Pause {
-    pub(crate) fn new(resume: impl FnOnce() + Send + 'static) -> Self {
-        Self { resume: Some(Box::new(resume)) }
-    }
-}
-
-impl Drop for Pause {
-    fn drop(&mut self) {
-        if let Some(resume) = self.resume.take() {
-            resume();
-        }
-    }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use bellwether_sdk::{Client, Security};
+use bellwether_sdk::{Client, ClientIdentity, Security};
 use bellwether_wire::private::read_secret;
 use clap::Args;
 
@@ -31,21 +31,34 @@ pub(crate) struct Connect {
     /// Certificate of the authority that signed the scheduler's, as PEM
     #[arg(long, env = "BELLWETHER_CA", value_name = "FILE")]
     ca: Option<PathBuf>,
+    /// A certificate in our own name, as PEM, where the scheduler asks workers for one (tls.client_ca)
+    #[arg(long, env = "BELLWETHER_CERTIFICATE", value_name = "FILE", requires = "certificate_key")]
+    certificate: Option<PathBuf>,
+    /// Its key, as PEM, in a file that nobody else can read
+    #[arg(long, env = "BELLWETHER_CERTIFICATE_KEY", value_name = "FILE", requires = "certificate")]
+    certificate_key: Option<PathBuf>,
 }
 
 impl Connect {
     pub(crate) fn security(&self) -> anyhow::Result<Security> {
-        let ca_certificate = self
-            .ca
-            .as_ref()
-            .map(|path| {
-                std::fs::read_to_string(path)
-                    .with_context(|| format!("failed to read the certificate {}", path.display()))
-            })
-            .transpose()?;
+        let pem = |path: &PathBuf| {
+            std::fs::read_to_string(path)
+                .with_context(|| format!("failed to read the certificate {}", path.display()))
+        };
+        let ca_certificate = self.ca.as_ref().map(pem).transpose()?;
+        let identity = match (&self.certificate, &self.certificate_key) {
+            (Some(certificate), Some(key)) => {
+                Some(ClientIdentity { certificate: pem(certificate)?, key: read_secret(key)? })
+            }
+            _ => None,
+        };
         let token = self.token_file.as_deref().map(read_secret).transpose()?;
         let token = token.map(|token| token.trim().to_owned());
-        Ok(Security { token, ca_certificate })
+        Ok(Security { token, ca_certificate, identity })
+    }
+
+    pub(crate) fn has_certificate(&self) -> bool {
+        self.certificate.is_some()
     }
 
     /// Fails at once if nobody is there.

@@ -74,6 +74,7 @@ pub(crate) fn waiting_lines(waiting: &v1::WaitingFor, now: u64) -> Vec<(&'static
         ("draining", &waiting.draining),
         ("overloaded", &waiting.overloaded),
         ("unreachable", &waiting.unreachable),
+        ("silent", &waiting.silent),
     ] {
         if !workers.is_empty() {
             lines.push((name, workers.join(", ")));
@@ -105,6 +106,7 @@ fn shortage(lack: &v1::Shortage) -> String {
         What::Draining
         | What::Overloaded
         | What::Unreachable
+        | What::Silent
         | What::Slower
         | What::Unspecified => format!("is {}", what.as_str()),
     }

@@ -124,7 +124,7 @@ fn colour(word: &str) -> Style {
         "completed" | "idle" => Color::Green,
         "running" | "offered" | "busy" => Color::Cyan,
         "failed" | "dead_lettered" | "unreachable" => Color::Red,
-        "draining" | "overloaded" => Color::Yellow,
+        "draining" | "overloaded" | "silent" => Color::Yellow,
         _ => Color::Reset,
     };
     Style::new().fg(colour)

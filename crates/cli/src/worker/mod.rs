@@ -52,7 +52,7 @@ struct Work {
     #[command(flatten)]
     connect: Connect,
     /// The file of the key that it proves itself with, made if it is not there; that of the user by
-    /// default
+    /// default, and none where --certificate says who it is
     #[arg(long, env = "BELLWETHER_WORKER_KEY", value_name = "FILE")]
     key: Option<PathBuf>,
     /// The file of the token that `bellwether workers invite` gave out
@@ -159,9 +159,11 @@ async fn work(arguments: Work) -> anyhow::Result<Verdict> {
         .millicores(arguments.cpu.unwrap_or(0))
         .memory_bytes(arguments.memory.unwrap_or(0))
         .job(payload::TYPE, move |context| exec::run(context, exec_room.clone()));
-    if let Some(path) = arguments.key {
-        builder = builder.key_file(path);
-    }
+    builder = match arguments.key {
+        Some(path) => builder.key_file(path),
+        None if arguments.connect.has_certificate() => builder.without_key(),
+        None => builder,
+    };
     if let Some(path) = &arguments.join_token_file {
         let token = std::fs::read_to_string(path);
         let token = token.with_context(|| format!("failed to read {}", path.display()))?;

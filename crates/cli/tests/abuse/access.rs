@@ -47,7 +47,7 @@ impl Guarded {
 
     fn security(&self, token: Option<&str>) -> Security {
         let ca_certificate = Some(self.certificate.clone());
-        Security { token: token.map(str::to_owned), ca_certificate }
+        Security { token: token.map(str::to_owned), ca_certificate, identity: None }
     }
 
     async fn client(&self, token: Option<&str>) -> Result<Client> {

@@ -4,6 +4,7 @@ mod journal;
 mod placed;
 mod recorded;
 mod seen;
+mod silent;
 mod stage;
 mod top;
 mod waiting;

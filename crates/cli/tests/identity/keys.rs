@@ -19,23 +19,23 @@ async fn nobody_takes_the_id_or_the_jobs_of_another() -> Result<()> {
     let (number, token) = (job["number"].as_u64(), job["attempts"][0]["token"].as_u64());
     let (secret, thief) = (site.secret("w1")?, site.secret("thief")?);
 
-    let raw = RawWorker::connect(&site.grpc).await?;
+    let raw = RawWorker::connect(&site).await?;
     let register = RawWorker::register("w1", &thief, raw.proof("w1", &thief));
     let refused = raw.refused(register).await?;
     assert!(refused.message().contains("bound to another key"), "{refused:?}");
 
     // The right key, which it does not have: a proof of another session, and none.
-    let other = RawWorker::connect(&site.grpc).await?;
+    let other = RawWorker::connect(&site).await?;
     let stolen = other.proof("w1", &secret);
-    let raw = RawWorker::connect(&site.grpc).await?;
+    let raw = RawWorker::connect(&site).await?;
     let refused = raw.refused(RawWorker::register("w1", &secret, stolen)).await?;
     assert!(refused.message().contains("challenge"), "{refused:?}");
-    let raw = RawWorker::connect(&site.grpc).await?;
+    let raw = RawWorker::connect(&site).await?;
     let refused = raw.refused(RawWorker::register("w1", &secret, Vec::new())).await?;
     assert!(refused.message().contains("bound to a key"), "{refused:?}");
 
     // Who was refused is not heard either, however fast it speaks.
-    let mut raw = RawWorker::connect(&site.grpc).await?;
+    let mut raw = RawWorker::connect(&site).await?;
     let register = RawWorker::register("w1", &thief, raw.proof("w1", &thief));
     let complete = v1::Complete { result: "stolen".into() };
     let report = v1::Report {
@@ -43,10 +43,18 @@ async fn nobody_takes_the_id_or_the_jobs_of_another() -> Result<()> {
         token: token.unwrap_or_default(),
         report: Some(v1::report::Report::Complete(complete)),
     };
+    let printed = v1::LogChunk {
+        job: number.unwrap_or(1),
+        token: token.unwrap_or_default(),
+        data: "forged\n".into(),
+        ..Default::default()
+    };
     raw.say_register(register).await?;
-    raw.say(v1::WorkerMessage { reports: vec![report], ..Default::default() }).await?;
+    let (reports, logs) = (vec![report], vec![printed]);
+    raw.say(v1::WorkerMessage { reports, logs, ..Default::default() }).await?;
     assert!(raw.hear().await.is_err());
     assert_eq!(site.job("a", "running").await?["state"], "running");
+    assert!(!site.fine(&["logs", "a"])?.contains("forged"));
     let keys = client.keys().await?;
     assert_eq!((keys.len(), keys[0].worker.as_str()), (1, "w1"));
     assert_eq!(keys[0].key.as_ref(), secret.public().0);
@@ -59,7 +67,7 @@ async fn a_binding_outlives_the_scheduler() -> Result<()> {
     let _honest = site.doer("w1").await?;
     site.crash_and_restart().await?;
     let thief = site.secret("thief")?;
-    let raw = RawWorker::connect(&site.grpc).await?;
+    let raw = RawWorker::connect(&site).await?;
     let register = RawWorker::register("w1", &thief, raw.proof("w1", &thief));
     let refused = raw.refused(register).await?;
     assert!(refused.message().contains("bound to another key"), "{refused:?}");

@@ -8,7 +8,9 @@ use bellwether_wire::v1::worker_link_client::WorkerLinkClient;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::Endpoint;
-use tonic::{Status, Streaming};
+use tonic::{Request, Status, Streaming};
+
+use crate::site::Site;
 
 pub(crate) struct RawWorker {
     say: mpsc::Sender<v1::WorkerMessage>,
@@ -17,11 +19,14 @@ pub(crate) struct RawWorker {
 }
 
 impl RawWorker {
-    pub(crate) async fn connect(address: &str) -> Result<RawWorker> {
-        let channel = Endpoint::from_shared(address.to_owned())?.connect().await?;
+    pub(crate) async fn connect(site: &Site) -> Result<RawWorker> {
+        let channel = Endpoint::from_shared(site.grpc.clone())?.connect().await?;
         let (say, messages) = mpsc::channel(16);
         let mut link = WorkerLinkClient::new(channel);
-        let mut hear = link.session(ReceiverStream::new(messages)).await?.into_inner();
+        let mut session = Request::new(ReceiverStream::new(messages));
+        let bearer = format!("Bearer {}", site.token()?).parse()?;
+        session.metadata_mut().insert("authorization", bearer);
+        let mut hear = link.session(session).await?.into_inner();
         let first = hear.message().await?.context("a first message")?;
         let challenge = first.challenge.context("it is a challenge")?;
         Ok(RawWorker { say, hear, challenge })

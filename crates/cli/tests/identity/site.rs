@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use bellwether_sdk::worker::{RunningWorker, key};
-use bellwether_sdk::{Backoff, Client, Context, Outcome, Worker, WorkerBuilder};
+use bellwether_sdk::{Backoff, Client, Context, Outcome, Security, Worker, WorkerBuilder};
 use bellwether_wire::signing::Secret;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
@@ -34,6 +34,13 @@ impl Site {
         Ok(Site { folder, config: config.to_owned(), scheduler, grpc, http })
     }
 
+    /// The same, reached by https.
+    pub(crate) async fn start_with_tls(config: &str) -> Result<Site> {
+        let mut site = Site::start(config).await?;
+        site.grpc = site.grpc.replace("http://", "https://");
+        Ok(site)
+    }
+
     /// kill -9, and a new start on the same data and port.
     pub(crate) async fn crash_and_restart(&mut self) -> Result<()> {
         self.scheduler.kill().await?;
@@ -43,12 +50,29 @@ impl Site {
         Ok(())
     }
 
+    /// In good order.
+    pub(crate) async fn terminate(&mut self) -> Result<()> {
+        let id = i32::try_from(self.scheduler.id().context("it runs")?)?;
+        let pid = rustix::process::Pid::from_raw(id).context("process ids are not zero")?;
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM)?;
+        let status = tokio::time::timeout(DEADLINE, self.scheduler.wait()).await??;
+        anyhow::ensure!(status.success(), "{status}");
+        Ok(())
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     pub(crate) fn client(&self) -> Result<Client> {
-        Ok(Client::builder(&self.grpc).backoff(BACKOFF).patience(DEADLINE).lazy()?)
+        let security = Security { token: Some(self.token()?), ..Security::default() };
+        let builder = Client::builder(&self.grpc).security(security);
+        Ok(builder.backoff(BACKOFF).patience(DEADLINE).lazy()?)
+    }
+
+    /// The token that the scheduler has made at its first start.
+    pub(crate) fn token(&self) -> Result<String> {
+        Ok(std::fs::read_to_string(self.path("data/token"))?.trim().to_owned())
     }
 
     /// The key of a worker of this name.
@@ -58,7 +82,8 @@ impl Site {
 
     pub(crate) fn builder(&self, id: &str) -> WorkerBuilder {
         let key = self.path(&format!("{id}.key"));
-        Worker::builder(&self.grpc).id(id).slots(64).backoff(BACKOFF).key_file(key)
+        let token = self.token().expect("the first start makes one");
+        Worker::builder(&self.grpc).token(token).id(id).slots(64).backoff(BACKOFF).key_file(key)
     }
 
     /// One that holds what it gets.
@@ -115,9 +140,10 @@ impl Site {
     }
 
     async fn send(&self, method: &str, path: &str, body: &[u8]) -> Result<(u16, Value)> {
-        let length = body.len();
+        let (length, token) = (body.len(), self.token()?);
         let head = format!(
             "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+             authorization: Bearer {token}\r\n\
              content-type: application/json\r\ncontent-length: {length}\r\n\r\n"
         );
         let mut stream = TcpStream::connect(self.http).await?;
@@ -134,6 +160,7 @@ impl Site {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_bellwether"));
         command.args(arguments).env("BELLWETHER_SERVER", &self.grpc);
         command.env("XDG_STATE_HOME", self.path("state"));
+        command.env("BELLWETHER_TOKEN_FILE", self.path("data/token"));
         command
     }
 
@@ -158,8 +185,7 @@ async fn launch(
     grpc: &str,
 ) -> Result<(tokio::process::Child, String, SocketAddr)> {
     let file = folder.path().join("scheduler.yaml");
-    // Who workers are is shown here, not who may ask.
-    std::fs::write(&file, format!("auth: off\n{config}\n"))?;
+    std::fs::write(&file, format!("{config}\n"))?;
     let mut child = tokio::process::Command::new(env!("CARGO_BIN_EXE_bellwether"))
         .args(["serve", "--json", "--http", "127.0.0.1:0", "--grpc", grpc, "--config"])
         .arg(file)

@@ -24,6 +24,8 @@ use for_every_backend;
 mod check;
 mod crashes;
 mod flow;
+mod forged;
+mod hand;
 mod listener;
 mod schema;
 mod site;

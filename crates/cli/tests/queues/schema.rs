@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 use bellwether_core::model::Name;
-use bellwether_wire::json::{submission_from_json, worker_message_from_json};
+use bellwether_wire::json::{reply_from_json, submission_from_json};
 use serde_json::{Value, json};
 
 use crate::listener::Listener;
@@ -58,7 +58,7 @@ fn the_examples_are_understood() -> Result<()> {
         submission_from_json(&raw, &mut || Name::fixed("generated"))?;
     }
     for reply in examples["reply"].as_array().context("a list")? {
-        worker_message_from_json(reply.to_string().as_bytes())?;
+        reply_from_json(reply.to_string().as_bytes())?;
     }
     Ok(())
 }

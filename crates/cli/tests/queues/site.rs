@@ -30,6 +30,7 @@ pub(crate) struct Site {
     scheduler: Option<Child>,
     pub(crate) address: String,
     more: String,
+    trusted: bool,
 }
 
 impl Site {
@@ -39,10 +40,19 @@ impl Site {
 
     /// `more` is added to the configuration of the scheduler.
     pub(crate) async fn start_with(kind: Kind, more: &str) -> Result<Site> {
+        Site::begin(kind, more, false).await
+    }
+
+    /// The queue vouches for workers that have no key.
+    pub(crate) async fn start_trusting(kind: Kind) -> Result<Site> {
+        Site::begin(kind, "", true).await
+    }
+
+    async fn begin(kind: Kind, more: &str, trusted: bool) -> Result<Site> {
         let folder = tempfile::tempdir()?;
         let server = BrokerServer::start(kind, folder.path()).await?;
         let (address, more) = ("127.0.0.1:0".to_owned(), more.to_owned());
-        let mut site = Site { server, folder, scheduler: None, address, more };
+        let mut site = Site { server, folder, scheduler: None, address, more, trusted };
         site.launch().await?;
         Ok(site)
     }
@@ -63,6 +73,7 @@ impl Site {
             .arg(config)
             .arg("--data-dir")
             .arg(self.path("data"))
+            .env("BELLWETHER_QUEUE_TRUSTED", self.trusted.to_string())
             .env("BELLWETHER_QUEUE_UNKNOWN_DEPENDENCY_WAIT", "5s")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -1,15 +1,13 @@
-//! Workers that speak only the queue: the examples in Python, and one by hand that errs.
+//! Workers that speak only the queue: the examples in Python, and one by hand.
 
 use std::process::Stdio;
-use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use bellwether_brokers::{Broker, BrokerError, Channel, Outgoing, Settlement};
 use bellwether_sdk::v1;
 use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 
+use crate::hand::Hand;
 use crate::listener::{DeadLetters, Listener};
 use crate::site::{DEADLINE, Site, eventually, message, python};
 use bellwether_bench::broker_server::Kind;
@@ -28,7 +26,7 @@ async fn python_worker_completes_jobs(kind: Kind, script: &str) -> Result<()> {
     let mut site = Site::start(kind).await?;
     let broker = site.outside()?;
     let mut listener = Listener::start(&site).await?;
-    let _worker = start_python(&site, script)?;
+    let _worker = start_python(&site, script, "python")?;
     let job = |id: &str, guarantee: &str| json!({"id": id, "type": "echo", "guarantee": guarantee, "payload": {"of": id}});
     broker
         .publish(vec![
@@ -54,79 +52,25 @@ async fn python_worker_completes_jobs(kind: Kind, script: &str) -> Result<()> {
     Ok(())
 }
 
-fn start_python(site: &Site, script: &str) -> Result<Child> {
+pub(crate) fn start_python(site: &Site, script: &str, name: &str) -> Result<Child> {
     let port = site.server.port();
     let url = match site.server.kind {
         Kind::Redis => format!("redis://127.0.0.1:{port}/1"),
         kind => format!("{}://127.0.0.1:{port}", kind.name()),
     };
     let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/");
-    let log = std::fs::File::create(site.path("worker.log"))?;
+    let log = std::fs::File::create(site.path(&format!("{name}.log")))?;
     Command::new(python())
         .arg(format!("{examples}{script}"))
-        .args([&url, "kai-job", "python"])
+        .args([&url, "kai-job", name])
+        .arg(site.path(&format!("{name}.key")))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(log)
         .kill_on_drop(true)
         .spawn()
         .context("failed to start Python; `cargo xtask setup` makes what it needs")
-}
-
-/// A worker whose every word the test says.
-struct Hand {
-    broker: Arc<dyn Broker>,
-    worker: &'static str,
-    heard: Vec<Value>,
-}
-
-impl Hand {
-    fn new(site: &Site, worker: &'static str) -> Result<Hand> {
-        Ok(Hand { broker: site.outside_as(worker)?, worker, heard: Vec::new() })
-    }
-
-    async fn say(&self, kind: &str, more: Value) -> Result<()> {
-        let mut body = json!({"type": kind, "worker": self.worker});
-        let fields = body.as_object_mut().context("an object")?;
-        fields.extend(more.as_object().cloned().unwrap_or_default());
-        let message = Outgoing::new(Channel::Replies, body.to_string());
-        eventually("the broker is there", || async {
-            match self.broker.publish(vec![message.clone()]).await {
-                Ok(()) => Ok(Some(())),
-                Err(BrokerError::Lost { .. }) => Ok(None),
-                Err(error) => Err(error.into()),
-            }
-        })
-        .await
-    }
-
-    /// Says it again until it is answered, as one must where messages can be lost.
-    async fn say_until(&mut self, kind: &str, more: Value, answer: &str) -> Result<Value> {
-        const PATIENCE: Duration = Duration::from_secs(1);
-        loop {
-            self.say(kind, more.clone()).await?;
-            if let Ok(heard) = tokio::time::timeout(PATIENCE, self.hear(answer)).await {
-                return heard;
-            }
-        }
-    }
-
-    /// The next message of a kind; others before it are skipped.
-    async fn hear(&mut self, kind: &str) -> Result<Value> {
-        loop {
-            if let Some(at) = self.heard.iter().position(|message| message["type"] == kind) {
-                return self.heard.drain(..=at).next_back().context("it was found");
-            }
-            let channel = Channel::dispatch(self.worker);
-            let next = tokio::time::timeout(DEADLINE, self.broker.receive(&channel, 100));
-            let deliveries = next.await.with_context(|| format!("no {kind} has come"))??;
-            for delivery in &deliveries {
-                self.heard.push(serde_json::from_slice(&delivery.body)?);
-            }
-            let done = deliveries.into_iter().map(|delivery| Settlement::Done(delivery.receipt));
-            self.broker.settle(done.collect()).await?;
-        }
-    }
 }
 
 crate::for_every_backend!(
@@ -139,8 +83,7 @@ async fn a_stale_token_is_refused_and_changes_nothing(kind: Kind) -> Result<()> 
     let site = Site::start(kind).await?;
     let broker = site.outside()?;
     let mut hand = Hand::new(&site, "w1")?;
-    hand.say("register", json!({"instance": 1, "slots": 1})).await?;
-    let welcome = hand.hear("welcome").await?;
+    let welcome = hand.register(json!({"instance": 1, "slots": 1})).await?;
     ensure!(welcome["instance"] == 1, "{welcome}");
     let job = json!({"id": "j", "type": "t", "guarantee": "exactly_once", "payload": [1, 2]});
     broker.publish(vec![message("m", &job)]).await?;
@@ -167,8 +110,7 @@ async fn a_worker_goes_on_after_the_scheduler_was_killed(kind: Kind) -> Result<(
     let mut site = Site::start(kind).await?;
     let broker = site.outside()?;
     let mut hand = Hand::new(&site, "w1")?;
-    hand.say("register", json!({"instance": 1, "slots": 2})).await?;
-    hand.hear("welcome").await?;
+    hand.register(json!({"instance": 1, "slots": 2})).await?;
     let job = |id: &str| message(id, &json!({"id": id, "type": "t"}));
     broker.publish(vec![job("a"), job("b")]).await?;
     let (a, b) = (hand.hear("offer").await?, hand.hear("offer").await?);
@@ -185,14 +127,14 @@ async fn a_worker_goes_on_after_the_scheduler_was_killed(kind: Kind) -> Result<(
     site.launch().await?;
     if kind == Kind::ZeroMq {
         // Its connection went with the scheduler.
-        hand = Hand::new(&site, "w1")?;
+        hand.connect_again(&site)?;
     }
     // It does not know yet that the scheduler was away. What it says counts all the same.
     let name = |offer: &Value| offer["spec"]["id"].as_str().unwrap_or_default().to_owned();
     let done = json!({"job": a["job"], "token": a["token"]});
-    hand.say_until("complete", done, "reconnect").await?;
+    let challenge = hand.say_until("complete", done, "challenge").await?;
     let held = json!([{"job": b["job"], "token": b["token"]}]);
-    hand.say("register", json!({"instance": 1, "slots": 2, "held": held})).await?;
+    hand.answer(&challenge, json!({"instance": 1, "slots": 2, "held": held})).await?;
     let welcome = hand.hear("welcome").await?;
     ensure!(welcome["unknown"] == json!([]), "{welcome}");
     hand.say("complete", json!({"job": b["job"], "token": b["token"]})).await?;
@@ -208,11 +150,11 @@ async fn what_a_worker_says_wrongly_is_set_aside(kind: Kind) -> Result<()> {
     let site = Site::start(kind).await?;
     let mut dead = DeadLetters::start(&site).await?;
     let mut hand = Hand::new(&site, "w1")?;
-    hand.say("complete", json!({"jobs": 1, "token": 2})).await?;
-    hand.say("register", json!({"instance": 1, "slots": 100_000})).await?;
+    hand.say_plain("complete", json!({"jobs": 1, "token": 2})).await?;
+    let challenge = hand.asked().await?;
+    hand.answer(&challenge, json!({"instance": 1, "slots": 100_000})).await?;
     ensure!(hand.hear("refused").await?["code"] == "bad_slots");
-    hand.say("register", json!({"instance": 1})).await?;
-    hand.hear("welcome").await?;
+    hand.register(json!({"instance": 1})).await?;
     let (error, _) = dead.next().await?;
     ensure!(error == "jobs: is not known; did you mean job?", "{error}");
     Ok(())

@@ -44,6 +44,7 @@ impl State {
             completed,
             failed,
             left: false,
+            silent_since: None,
             short: 0,
             changed_at: at,
             last: seq,
@@ -68,6 +69,7 @@ impl State {
         let overloaded = worker.beat.overloaded;
         worker.status = if overloaded { WorkerStatus::Overloaded } else { WorkerStatus::Open };
         worker.left = false;
+        worker.silent_since = None;
         worker.changed_at = at;
         worker.last = seq;
         self.expect_ends(no);
@@ -100,6 +102,18 @@ impl State {
     pub(super) fn set_draining(&mut self, no: WorkerNo, draining: bool, seq: Seq) {
         let worker = self.expect_worker_mut(no);
         worker.draining = draining;
+        worker.last = seq;
+        self.expect_ends(no);
+        self.relist_worker(no);
+        self.wake(no);
+    }
+
+    /// Since when it answers no offers; none once it has spoken.
+    pub(super) fn set_silent(&mut self, no: WorkerNo, since: Option<Timestamp>, seq: Seq) {
+        #[cfg(feature = "defects")]
+        let since = since.filter(|_| !self.has(crate::defect::Defect::OfferToSilent));
+        let worker = self.expect_worker_mut(no);
+        worker.silent_since = since;
         worker.last = seq;
         self.expect_ends(no);
         self.relist_worker(no);

@@ -122,6 +122,8 @@ impl State {
             Event::WorkerUndrained { worker } => self.set_draining(*worker, false, seq),
             Event::WorkerLost { worker } => self.lose_worker(*worker, false, seq, at),
             Event::WorkerLeft { worker } => self.lose_worker(*worker, true, seq, at),
+            Event::WorkerSilent { worker } => self.set_silent(*worker, Some(at), seq),
+            Event::WorkerHeard { worker } => self.set_silent(*worker, None, seq),
             Event::ModelLoaded { worker, model, took } => {
                 self.warm_up(*worker, model, *took, seq);
             }
@@ -167,6 +169,8 @@ impl State {
             Event::Warmed { kind, samples } => self.statistics.warm(kind, samples),
             Event::TermsExtended { by } => self.extend_terms(*by),
             Event::ClockStepped { to, .. } => self.step_clock(*to),
+            // What it says is of the journal, not of the state.
+            Event::Checkpointed { .. } => {}
             Event::ActorNamed { number, actor } => self.name_actor(*number, actor, seq),
         }
     }

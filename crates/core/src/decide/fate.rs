@@ -72,7 +72,9 @@ impl Engine {
                     self.bury(no, DeadReason::RetriesUsedUp);
                     return;
                 }
-                (retry_after.unwrap_or(Micros::ZERO), None)
+                // Where an offer was not answered, the next one need not be either.
+                let avoid = failed_on.filter(|_| cause == FailureCause::Undelivered);
+                (retry_after.unwrap_or(Micros::ZERO), avoid)
             }
             FailureCause::Failed
             | FailureCause::TimedOut

@@ -40,6 +40,12 @@ impl Engine {
         if job.spec.guarantee == Guarantee::AtMostOnce {
             return Err(Rejection::DispatchedOnce { job: no });
         }
+        // The twin of a hedge that has failed for the last time may end the job, and begin no other.
+        if job.counts.failures > job.spec.retries_of_taken()
+            || job.counts.crashes >= self.state.config.max_crashes
+        {
+            return Err(Rejection::HandoffSpent { job: no });
+        }
         self.check_handed_attempt(no, token, handoff)?;
         self.check_signer(worker, handoff)?;
         self.check_expiry(no, handoff)?;

@@ -37,6 +37,7 @@ impl Engine {
         if changed {
             self.emit(Event::WorkerReported { worker: no, beat });
         }
+        self.try_silent_again(no);
         Ok(Answer::Done)
     }
 

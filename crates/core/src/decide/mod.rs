@@ -15,6 +15,7 @@ mod pin;
 mod register;
 mod report;
 mod retry;
+mod silence;
 mod submit;
 mod tick;
 mod time;

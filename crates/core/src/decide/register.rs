@@ -35,6 +35,7 @@ impl Engine {
             self.emit(Event::WorkerJoined { worker: no, spec: Arc::new(spec) });
         }
         self.heard_of(no);
+        self.has_spoken(no);
         let mine = &self.state.expect_worker(no).held;
         let unknown = held.iter().filter(|attempt| !mine.contains(attempt)).copied().collect();
         Ok(Answer::Registered { worker: no, unknown })

@@ -21,6 +21,7 @@ impl Engine {
     ) -> Result<Answer, Rejection> {
         let no = self.find_worker(worker)?;
         self.heard_of(no);
+        self.has_spoken(no);
         let HeldAttempt { job, token } = attempt;
         let found = self.fenced(no, job, token);
         let Some(found) = found else { return self.stale(worker, attempt, &report) };
@@ -164,6 +165,7 @@ impl Engine {
     ) -> Result<Answer, Rejection> {
         let no = self.find_worker(worker)?;
         self.heard_of(no);
+        self.has_spoken(no);
         if !self.state.expect_worker(no).is_warm(&model) {
             self.emit(Event::ModelLoaded { worker: no, model, took });
         }

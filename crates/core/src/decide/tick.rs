@@ -4,13 +4,7 @@ use crate::command::Answer;
 use crate::engine::Engine;
 use crate::event::Event;
 use crate::index::timers::Timer;
-use crate::model::limits::OFFERS_MAX;
-use crate::model::{
-    FailureCause, Guarantee, JobNo, Phase, Timestamp, Token, WorkerNo, WorkerStatus,
-};
-use crate::place::candidates::Wanted;
-use crate::place::choose::{Choice, Reserved};
-use crate::place::predictor::PredictorError;
+use crate::model::{FailureCause, JobNo, Phase, Timestamp, Token, WorkerNo, WorkerStatus};
 use crate::rejection::Rejection;
 use crate::state::JobState;
 
@@ -25,6 +19,7 @@ impl Engine {
                 Timer::Worker(no) => self.check_worker(no),
                 Timer::Delayed(no) => self.check_delay(no),
                 Timer::Attempt(job, token) => self.check_attempt(job, token),
+                Timer::Silent(no) => self.hear(no),
             }
         }
         Ok(Answer::Done)
@@ -75,74 +70,30 @@ impl Engine {
                 };
                 self.fail_attempt(no, token, cause, error, None);
             }
-            Phase::Offered { since, .. } => {
+            Phase::Offered { since, quiet_at } => {
                 let expires_at = since + self.state.config.unreachable_after;
                 if expires_at <= now {
                     self.give_up(no, token, "the offer was not acknowledged");
                     return;
                 }
-                if attempt.phase.deadline() <= now {
-                    self.hedge(no, token);
+                let overdue_at = self.state.overdue_at(job, since, quiet_at);
+                if overdue_at <= now {
+                    self.miss_offer(attempt.worker, token, since);
                 }
-                self.look_again(no, token, expires_at);
+                if quiet_at <= now {
+                    self.place_elsewhere(no);
+                }
+                // Whoever has no room now may have some later.
+                let later = now + overdue_at.since(since);
+                let next = [quiet_at, overdue_at, later].into_iter().find(|at| *at > now);
+                if self.state.job(no).is_some_and(|job| job.attempt(token).is_some()) {
+                    self.look_again(no, token, expires_at.min(next.unwrap_or(expires_at)));
+                }
             }
         }
     }
 
     fn look_again(&mut self, job: JobNo, token: Token, at: Timestamp) {
         self.state.index.timers.set(at, Timer::Attempt(job, token));
-    }
-
-    /// The worker is quiet: the job is offered to a second one, if the budget allows.
-    fn hedge(&mut self, no: JobNo, quiet: Token) {
-        let job = self.state.expect_job(no);
-        let Some(attempt) = job.attempt(quiet) else { return };
-        let mut allowed = job.spec.guarantee != Guarantee::AtMostOnce
-            && self.state.totals.hedged < self.state.hedge_allowance();
-        #[cfg(feature = "defects")]
-        {
-            use crate::defect::Defect;
-            let budget = self.state.totals.hedged < self.state.hedge_allowance();
-            allowed |= self.has(Defect::HedgeAtMostOnce) && budget;
-            allowed |=
-                self.has(Defect::IgnoreHedgeBudget) && job.spec.guarantee != Guarantee::AtMostOnce;
-        }
-        allowed &= job.offers().len() < OFFERS_MAX && !self.state.is_paused(job.spec.kind());
-        // The other offer may have failed meanwhile; what it left is the last this job gets.
-        allowed &= job.counts.failures <= job.spec.retries_of_taken()
-            && job.counts.crashes < self.state.config.max_crashes;
-        if !allowed {
-            return;
-        }
-        let quiet = attempt.worker;
-        let usable = self.state.breaker.allows(self.state.now);
-        let choice = self.second_choice(no, quiet, !usable).or_else(|error| {
-            self.predictor_failed(no, error.to_string());
-            self.second_choice(no, quiet, true)
-        });
-        match choice {
-            Ok(Choice::Worker { worker, decision }) => {
-                self.emit(Event::Assigned { job: no, worker, hedge: true, decision });
-            }
-            // Nobody else has room; the offer may still be acknowledged.
-            Ok(Choice::Nobody | Choice::Hold { .. }) => {}
-            Err(error) => unreachable!("round-robin asks no predictor: {error}"),
-        }
-    }
-
-    fn second_choice(
-        &self,
-        no: JobNo,
-        quiet: WorkerNo,
-        fallback: bool,
-    ) -> Result<Choice, PredictorError> {
-        let wanted = Wanted {
-            no,
-            job: self.state.expect_job(no),
-            now: self.state.now,
-            except: Some(quiet),
-            predictor: (!fallback).then_some(self.predictor.as_ref()),
-        };
-        self.state.choose(&wanted, fallback, &Reserved::default())
     }
 }

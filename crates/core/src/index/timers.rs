@@ -12,6 +12,8 @@ pub(crate) enum Timer {
     Delayed(JobNo),
     /// An attempt is quiet, late or stalled.
     Attempt(JobNo, Token),
+    /// A silent worker has spoken.
+    Silent(WorkerNo),
 }
 
 #[derive(Debug, Default)]
@@ -44,7 +46,7 @@ impl Timers {
     pub(crate) fn delayed_jobs(&self) -> Vec<JobNo> {
         let jobs = self.set.iter().filter_map(|(_, timer)| match timer {
             Timer::Delayed(job) => Some(*job),
-            Timer::Worker(_) | Timer::Attempt(..) => None,
+            Timer::Worker(_) | Timer::Attempt(..) | Timer::Silent(_) => None,
         });
         jobs.collect()
     }

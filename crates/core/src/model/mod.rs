@@ -2,6 +2,7 @@
 
 pub mod actor;
 pub mod attempt;
+pub mod checkpoint;
 pub mod config;
 pub mod excerpt;
 pub mod handoff;
@@ -20,6 +21,7 @@ pub mod worker_key;
 
 pub use actor::{Actor, Actors, KnownActor};
 pub use attempt::{Attempt, FailureCause, Phase, RevokeReason};
+pub use checkpoint::Checkpoint;
 pub use config::{Config, Strategy};
 pub use excerpt::excerpt;
 pub use handoff::{Handoff, HandoffSignature, Receiver};

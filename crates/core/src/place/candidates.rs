@@ -100,8 +100,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) no: JobNo,
     pub(crate) job: &'a Job,
     pub(crate) now: Timestamp,
-    /// A hedge must go elsewhere.
-    pub(crate) except: Option<WorkerNo>,
+    /// Those that have an offer of it already: another must go elsewhere.
+    pub(crate) except: &'a [WorkerNo],
     /// None while the breaker is open: every duration is the default.
     pub(crate) predictor: Option<&'a dyn Predictor>,
 }
@@ -150,7 +150,7 @@ impl State {
         let worker = self.expect_worker(no);
         let requirements = &self.index.classes.get(wanted.job.derived.class).requirements;
         if worker.listing.listed.is_none()
-            || wanted.except == Some(no)
+            || wanted.except.contains(&no)
             || !self.index.groups.get(worker.listing.group).key.serves(requirements)
         {
             return Ok(());
@@ -167,7 +167,7 @@ impl State {
     fn has_room(&self, wanted: &Wanted<'_>, group: GroupNo) -> bool {
         let resources = wanted.job.spec.requirements.resources;
         self.index.groups.get(group).free.iter().any(|key| {
-            wanted.except != Some(key.worker) && self.expect_worker(key.worker).fits(resources)
+            !wanted.except.contains(&key.worker) && self.expect_worker(key.worker).fits(resources)
         })
     }
 
@@ -187,7 +187,7 @@ impl State {
         let mut taken = 0;
         for key in &entry.free {
             let worker = self.expect_worker(key.worker);
-            if wanted.except == Some(key.worker) {
+            if wanted.except.contains(&key.worker) {
                 continue;
             }
             if !worker.fits(resources) {

@@ -71,7 +71,7 @@ impl State {
         // off anywhere than keeping a worker idle.
         if predicts
             && wanted.job.run.is_some()
-            && wanted.except.is_none()
+            && wanted.except.is_empty()
             && let Some((group, until)) = self.worth_waiting_for(wanted, &found, reserved)
         {
             return Ok(Choice::Hold { group, until });
@@ -89,7 +89,7 @@ impl State {
             confidence_percent: chosen.confidence_percent,
             load_model: chosen.cold,
             reason: match reason {
-                _ if wanted.except.is_some() => Reason::Hedge,
+                _ if !wanted.except.is_empty() => Reason::Hedge,
                 _ if avoids => Reason::NotWhereItFailed,
                 _ if spares => Reason::SparesFastSlots,
                 reason => reason,
@@ -245,7 +245,7 @@ impl State {
         let firsts = found.outlooks.iter().filter_map(|outlook| {
             self.index.groups.get(outlook.group).turn.range(range).copied().find(|no| {
                 let worker = self.expect_worker(*no);
-                wanted.except != Some(*no)
+                !wanted.except.contains(no)
                     && found.avoided != Some(*no)
                     && worker.listing.listed.as_ref().is_some_and(|key| key.prefetch == prefetch)
                     && worker.fits(resources)
@@ -263,7 +263,7 @@ impl State {
         let Some(worker) = self.workers.get(no) else { return Ok(None) };
         let class = self.index.classes.get(wanted.job.derived.class);
         if worker.listing.listed.is_none()
-            || wanted.except == Some(no)
+            || wanted.except.contains(&no)
             || !class.groups.contains(&worker.listing.group)
             || !worker.fits(class.requirements.resources)
         {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Config, Micros};
+use crate::model::{Config, Micros, Timestamp};
+use crate::state::{Job, State};
 
 /// Hedges allowed before any budget has been earned, so that small fleets are covered too.
 const BURST: u64 = 2;
@@ -10,6 +11,8 @@ const BURST: u64 = 2;
 const SAMPLES_MIN: u32 = 5;
 /// Types whose acknowledgements are told apart.
 const TYPES_MAX: usize = 10_000;
+/// Times that the patience with an offer doubles; by then it has expired.
+const DOUBLINGS_MAX: u32 = 10;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hedging {
@@ -21,6 +24,16 @@ pub struct AckTimes {
     pub samples: u32,
     pub mean: u64,
     pub deviation: u64,
+}
+
+impl State {
+    /// When an offer has not been answered in time, so that it may be taken back. Workers of a type
+    /// that usually answer at once are hedged sooner, but not held to it; and each time that a job
+    /// comes back the next worker has twice as long, so that it starts even where all are slow.
+    pub fn overdue_at(&self, job: &Job, since: Timestamp, quiet_at: Timestamp) -> Timestamp {
+        let patience = self.config.hedge_after.times(1 << job.counts.returns.min(DOUBLINGS_MAX));
+        quiet_at.max(since + patience)
+    }
 }
 
 impl Hedging {

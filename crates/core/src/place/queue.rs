@@ -98,7 +98,7 @@ impl State {
                 no,
                 job: self.expect_job(no),
                 now,
-                except: None,
+                except: &[],
                 predictor: (!fallback).then_some(predictor),
             };
             match self.choose(&wanted, fallback, &reserved) {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{AHEAD_MAX, Because, Placement, Short, Why};
+use super::{AHEAD_MAX, Away, Because, Placement, Short, Why};
 use crate::event::DeadReason;
 use crate::index::groups::Lack;
 use crate::model::{Micros, WorkerId};
@@ -43,11 +43,12 @@ impl fmt::Display for Why {
             Because::Impossible { workers, nearest, lacks } => {
                 impossible(f, job, *workers, nearest, lacks)
             }
-            Because::Unavailable { draining, overloaded, unreachable } => {
+            Because::Unavailable(Away { draining, overloaded, unreachable, silent }) => {
                 let groups = [
                     (draining, "draining"),
                     (overloaded, "overloaded"),
                     (unreachable, "unreachable"),
+                    (silent, "silent (the last offers were not answered)"),
                 ];
                 let groups = groups.into_iter().filter(|(workers, _)| !workers.is_empty());
                 let groups: Vec<String> = groups

@@ -38,9 +38,24 @@ pub struct Fleet {
     /// Those among them that could run it if they had room.
     pub able: usize,
     /// Those that could run it but take no jobs now.
+    pub away: Away,
+}
+
+/// Workers that take no jobs now, by why.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Away {
     pub draining: Vec<WorkerId>,
     pub overloaded: Vec<WorkerId>,
     pub unreachable: Vec<WorkerId>,
+    /// They have not answered their last offers.
+    pub silent: Vec<WorkerId>,
+}
+
+impl Away {
+    fn is_empty(&self) -> bool {
+        let Away { draining, overloaded, unreachable, silent } = self;
+        [draining, overloaded, unreachable, silent].iter().all(|workers| workers.is_empty())
+    }
 }
 
 #[derive(Debug, Default)]
@@ -116,13 +131,8 @@ impl State {
                 room_at: room(worker),
             };
         }
-        let Fleet { draining, overloaded, unreachable, .. } = &survey.fleet;
-        if !(draining.is_empty() && overloaded.is_empty() && unreachable.is_empty()) {
-            return Because::Unavailable {
-                draining: draining.clone(),
-                overloaded: overloaded.clone(),
-                unreachable: unreachable.clone(),
-            };
+        if !survey.fleet.away.is_empty() {
+            return Because::Unavailable(survey.fleet.away.clone());
         }
         match survey.nearest {
             Some((_, worker)) => Because::Impossible {
@@ -153,16 +163,18 @@ impl State {
 impl<'a> Survey<'a> {
     fn able(&mut self, worker: &'a Worker, wanted: &Requirements) {
         let id = || worker.id().clone();
+        let away = &mut self.fleet.away;
         match worker.status {
-            WorkerStatus::Unreachable => self.fleet.unreachable.push(id()),
-            _ if worker.draining => self.fleet.draining.push(id()),
+            WorkerStatus::Unreachable => away.unreachable.push(id()),
+            _ if worker.draining => away.draining.push(id()),
+            _ if worker.silent_since.is_some() => away.silent.push(id()),
             WorkerStatus::Open => {
                 self.able.push(worker);
                 if worker.listing.listed.is_some() && worker.fits(wanted.resources) {
                     self.free.push(worker);
                 }
             }
-            WorkerStatus::Draining | WorkerStatus::Overloaded => self.fleet.overloaded.push(id()),
+            WorkerStatus::Draining | WorkerStatus::Overloaded => away.overloaded.push(id()),
         }
     }
 }

@@ -21,14 +21,14 @@ const SCRIPT: &str = "
     submit t1 type=tiny; submit t2 type=tiny; submit t3 type=tiny; submit t4 type=tiny
     ack fetch; ack p1; ack t1; ack t2
     wait 20ms; complete t1; complete t2
-    wait 600ms
+    wait 600ms; ack t3; ack t4; complete t3; complete t4
     submit pay guarantee=exactly_once key=invoice-7; submit pay guarantee=exactly_once key=invoice-7
     submit mail guarantee=at_most_once delay=2s
-    claim pay; complete fetch; complete pay result=paid
+    claim pay; complete fetch; ack clean; complete pay result=paid
     wait 3s
     ack mail; fail mail error=bounced
     ack clean; progress clean permille=300 note=scrubbing; fail clean
-    wait 2s; ack clean; complete clean
+    wait 1s; ack clean; complete clean; ack train
     ack p2; loaded w4 sdxl took=3s; complete p2; complete p1
     beat w1 load=900 queue=1; drain w2
     submit poison retry=1 escalate=critical+role:painter; submit after-poison after=poison

@@ -16,7 +16,8 @@ const REACHED: &str = "
     job_completed job_dead_lettered job_due job_escalated job_failed job_granted job_hedged
     job_pinned job_progressed job_reopened job_retried job_skipped job_started job_submitted
     model_loaded predictor_failed task_assigned type_paused type_unpaused worker_draining
-    worker_joined worker_left worker_lost worker_reported worker_returned worker_undrained
+    worker_joined worker_left worker_lost worker_reported worker_returned worker_silent worker_heard
+    worker_undrained
     DataLocality Hedge LeastLoaded NextInTurn OnlyWorker PredictedBest PreviouslyExecuted StableHash
     Busy Dependencies Ended Held Impossible Moment NoReceiver NoWorkers Paused Placed Unavailable
 ";

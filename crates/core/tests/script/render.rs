@@ -62,6 +62,8 @@ impl World {
             Event::HandedOff { job: no, handoff, .. } => {
                 format!("hand off {} {} to {}", job(no), handoff.from, handoff.receiver)
             }
+            Event::WorkerSilent { worker: no } => format!("silent {}", worker(no)),
+            Event::WorkerHeard { worker: no } => format!("heard {}", worker(no)),
             Event::WorkerInvited { worker, .. } => format!("invite {worker}"),
             Event::WorkerKeyBound { worker, key, standing, .. } => {
                 format!("bind {worker} key {} {}", key.0[0], standing.as_str())
@@ -77,6 +79,7 @@ impl World {
             }
             Event::BreakerClosed => "breaker closes".to_owned(),
             Event::TermsExtended { by } => format!("extend terms by {by}"),
+            Event::Checkpointed { checkpoint } => format!("checkpoint {}", checkpoint.position),
             Event::ActorNamed { number, actor } => format!("actor {number} is {}", actor.name),
             Event::ClockStepped { to, .. } => format!("wall clock {:+} s", to.0 / 1_000_000),
             Event::Warmed { kind, samples } => format!("warmed {kind} x{}", samples.len()),

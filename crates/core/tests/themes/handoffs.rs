@@ -186,3 +186,22 @@ fn starting_over_forgets_whom_it_was_given_to() {
         "#]],
     );
 }
+
+#[test]
+fn the_twin_of_what_failed_last_is_not_handed_on() {
+    check(
+        "
+        worker w1 key=1; worker w2 key=2; worker w3 key=3; submit a retry=0
+        wait 500ms
+        --
+        fail a nth=1
+        handoff a to=w3
+        ack a; complete a
+        ",
+        expect![[r#"
+            attempt a w1 Failed: boom
+            refused: job 1 has used up its retries while this attempt ran beside another; run it or fail it
+            start a w2 | complete a w2
+        "#]],
+    );
+}

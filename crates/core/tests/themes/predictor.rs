@@ -92,22 +92,20 @@ fn the_breaker_opens_after_three_failures_half_opens_and_closes() {
         "
         worker w1 slots=99; worker w2 slots=99
         predictor fails
-        submit a; submit b; submit c
-        submit d; decision d
-        wait 9s; submit e
-        wait 2s; submit f
-        wait 9s; submit g
+        submit a; submit b; submit c; ack a; ack b; ack c
+        submit d; decision d; ack d
+        wait 9s; submit e; ack e
+        wait 2s; submit f; ack f
+        wait 9s; submit g; ack g
         predictor works; wait 2s; submit h; decision h
         ",
         expect![[r#"
-            predictor failed for a | assign a w1 | predictor failed for b | assign b w2 | predictor failed for c | breaker opens for 10.0 s | assign c w1
-            assign d w2 | w2 by round_robin (fallback): next in turn; score 896000, wait 0 us, duration 5.0 s; w1 892000
-            [500.0 ms] hedge a w2
-            [500.0 ms] hedge b w1
-            assign e w2
-            predictor failed for f | breaker opens for 10.0 s | assign f w1
-            assign g w2
-            breaker closes | assign h w1 | w1 by predictive: least loaded, depth 4; score 884000, wait 0 us, duration 5.0 s; w2 880000
+            predictor failed for a | assign a w1 | predictor failed for b | assign b w2 | predictor failed for c | breaker opens for 10.0 s | assign c w1 | start a w1 | start b w2 | start c w1
+            assign d w2 | w2 by round_robin (fallback): next in turn; score 896000, wait 0 us, duration 5.0 s; w1 892000 | start d w2
+            assign e w1 | start e w1
+            predictor failed for f | breaker opens for 10.0 s | assign f w2 | start f w2
+            assign g w1 | start g w1
+            breaker closes | assign h w2 | w2 by predictive: least loaded, depth 3; score 888000, wait 0 us, duration 5.0 s; w1 884000
         "#]],
     );
 }
@@ -194,16 +192,14 @@ fn a_predictor_can_be_told_to_fail() {
         "
         config predictor=failing
         worker w1 slots=9; worker w2 slots=9
-        submit a; submit b; submit c; submit d; decision d
+        submit a; submit b; submit c; submit d; decision d; ack a; ack b; ack c; ack d
         config predictor=auto; wait 11s; submit e; decision e
         ",
         expect![[r#"
             configure v1
-            predictor failed for a | assign a w1 | predictor failed for b | assign b w2 | predictor failed for c | breaker opens for 10.0 s | assign c w1 | assign d w2 | w2 by round_robin (fallback): next in turn; score 855600, wait 0 us, duration 5.0 s; w1 811200
+            predictor failed for a | assign a w1 | predictor failed for b | assign b w2 | predictor failed for c | breaker opens for 10.0 s | assign c w1 | assign d w2 | w2 by round_robin (fallback): next in turn; score 855600, wait 0 us, duration 5.0 s; w1 811200 | start a w1 | start b w2 | start c w1 | start d w2
             configure v2
-            [500.0 ms] hedge a w2
-            [500.0 ms] hedge b w1
-            breaker closes | assign e w1 | w1 by predictive: least loaded, depth 3; score 766800, wait 0 us, duration 5.0 s; w2 766800
+            breaker closes | assign e w1 | w1 by predictive: least loaded, depth 2; score 811200, wait 0 us, duration 5.0 s; w2 811200
         "#]],
     );
 }

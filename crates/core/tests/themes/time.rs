@@ -23,6 +23,7 @@ fn after_an_absence_every_worker_has_a_full_term_and_attempts_lose_nothing() {
             a running on w1, failures 0, crashes 0, returns 0 | b offered on w1, failures 1, crashes 0, returns 0
             [100.0 s] attempt a w1 TimedOut: ran longer than 40.0 s | requeue a in 764.5 ms
             [100.7 s] due a | assign a w1
+            [101.2 s] silent w1
             [110.0 s] attempt a w1 Undelivered: the worker was not heard of in time | requeue a in 0 us | attempt b w1 Undelivered: the worker was not heard of in time | requeue b in 0 us | lost w1
         "#]],
     );

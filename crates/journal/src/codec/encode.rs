@@ -96,6 +96,8 @@ fn encode_event(buffer: &mut Vec<u8>, event: &Event) {
         | Event::WorkerUndrained { .. }
         | Event::WorkerLost { .. }
         | Event::WorkerLeft { .. }
+        | Event::WorkerSilent { .. }
+        | Event::WorkerHeard { .. }
         | Event::ModelLoaded { .. }
         | Event::WorkerInvited { .. }
         | Event::WorkerKeyBound { .. }
@@ -111,6 +113,7 @@ fn encode_event(buffer: &mut Vec<u8>, event: &Event) {
         | Event::Warmed { .. }
         | Event::TermsExtended { .. }
         | Event::ActorNamed { .. }
+        | Event::Checkpointed { .. }
         | Event::ClockStepped { .. } => event_to_wire(event).encode(buffer),
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod lives;
 pub mod samples;
+pub mod shared;
 
 use bellwether_core::Entry;
 use bellwether_core::model::{Epoch, Seq};

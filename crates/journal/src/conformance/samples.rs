@@ -5,17 +5,17 @@ use std::sync::Arc;
 use bellwether_core::event::{Basis, DeadReason, Loser, RunHeader, Score, Shadow, Terms};
 use bellwether_core::model::config::{Backoff, PredictorKind, Priorities, Weights};
 use bellwether_core::model::{
-    AcceptedJob, Actor, ActorNo, Config, Epoch, Escalation, Extras, FailureCause, Guarantee,
-    Handoff, HandoffSignature, Heartbeat, JobNo, JobSpec, JobStatus, KeyStanding, KeyTerms, Micros,
-    Name, OnFailure, Priority, Receiver, Requirements, Resources, RevokeReason, RunNo, Sample, Seq,
-    Strategy, Target, Ticket, Timestamp, Token, TraceParent, WallAhead, WorkerKey, WorkerNo,
-    WorkerSpec,
+    AcceptedJob, Actor, ActorNo, Checkpoint, Config, Epoch, Escalation, Extras, FailureCause,
+    Guarantee, Handoff, HandoffSignature, Heartbeat, JobNo, JobSpec, JobStatus, KeyStanding,
+    KeyTerms, Micros, Name, OnFailure, Priority, Receiver, Requirements, Resources, RevokeReason,
+    RunNo, Sample, Seq, Strategy, Target, Ticket, Timestamp, Token, TraceParent, WallAhead,
+    WorkerKey, WorkerNo, WorkerSpec,
 };
 use bellwether_core::{Decision, Entry, Event, Moved, Reason};
 use bytes::Bytes;
 
 /// How many kinds of events there are.
-pub const KINDS: u64 = 41;
+pub const KINDS: u64 = 44;
 
 #[derive(Debug)]
 pub struct Samples {
@@ -165,7 +165,22 @@ impl Samples {
                 number: ActorNo(self.below(1 << 32) as u32),
                 actor: Actor { name: Name::fixed("ci"), peer: self.name() },
             },
+            41 => Event::WorkerSilent { worker },
+            42 => Event::WorkerHeard { worker },
+            43 => Event::Checkpointed { checkpoint: Box::new(self.checkpoint()) },
             _ => Event::ClockStepped { from: self.wall_ahead(), to: self.wall_ahead() },
+        }
+    }
+
+    fn checkpoint(&mut self) -> Checkpoint {
+        Checkpoint {
+            scheduler: Name::fixed("urn:uuid:ours"),
+            position: Seq(self.number()),
+            chain: blake3::hash(b"chain").into(),
+            epoch: Epoch(self.number()),
+            at: Timestamp(self.number()),
+            key: WorkerKey(blake3::hash(b"key").into()),
+            signature: HandoffSignature([self.below(256) as u8; 64]),
         }
     }
 

@@ -30,7 +30,7 @@ impl Witness {
     }
 
     /// Only looks.
-    fn peek(dir: &Path) -> io::Result<Option<Head>> {
+    pub(crate) fn peek(dir: &Path) -> io::Result<Option<Head>> {
         let Some(cell) = Cell::look(&dir.join(FILE))? else { return Ok(None) };
         Ok(cell.highest()?.map(|(head, _)| head))
     }

@@ -12,6 +12,7 @@
 //! is damage.
 
 mod files;
+mod mirror;
 mod reader;
 mod segment;
 mod window;
@@ -27,7 +28,6 @@ use bellwether_core::Entry;
 use bellwether_core::model::{Epoch, Seq};
 
 use crate::chain::Head;
-use crate::copy::{Copied, TakesCopies, latest_epoch};
 use crate::disk::epoch::EpochFile;
 use crate::disk::lock::DirectoryLock;
 use crate::disk::snapshots::SnapshotFiles;
@@ -40,6 +40,8 @@ use crate::recorder::Recorder;
 use crate::snapshot::{Snapshot, SnapshotError, Snapshots};
 use reader::FileReader;
 use segment::HEADER_BYTES;
+
+pub use mirror::Mirror;
 
 #[derive(Debug, Clone, Copy)]
 pub struct FileOptions {
@@ -142,19 +144,12 @@ impl FileJournal {
         snapshot: &Snapshot,
         options: FileOptions,
     ) -> Result<(), OpenError> {
-        Self::begin_empty(dir, snapshot.head, options)?;
-        SnapshotFiles::new(dir).save(snapshot)?;
-        Ok(())
-    }
-
-    /// Begins a journal without records in an empty directory, as if everything before `base` had been
-    /// truncated. Unless that is the very beginning it can be used once there is a snapshot.
-    pub fn begin_empty(dir: &Path, base: Head, options: FileOptions) -> Result<(), OpenError> {
         fs::create_dir_all(dir)?;
         let _lock = DirectoryLock::take(dir)?;
         refuse_unless_empty(dir)?;
-        files::create(dir, base, options.segment_bytes)?;
-        Witness::open(dir)?.note(base);
+        SnapshotFiles::new(dir).save(snapshot)?;
+        files::create(dir, snapshot.head, options.segment_bytes)?;
+        Witness::open(dir)?.note(snapshot.head);
         Ok(())
     }
 
@@ -180,21 +175,6 @@ impl FileJournal {
             return Ok(());
         }
         Err(AppendError::Fenced { current })
-    }
-
-    fn rotate(&mut self, frame_bytes: u64) -> Result<(), AppendError> {
-        let next = Segment::create(
-            &self.dir,
-            self.recorder.head(),
-            self.options.segment_bytes,
-            frame_bytes,
-        )
-        .map_err(|error| {
-            if is_full(&error) { AppendError::Full } else { AppendError::Write(error) }
-        })?;
-        let full = std::mem::replace(&mut self.segment, next);
-        // Gives the unused end of the space back; the frames are durable already.
-        full.file.set_len(full.end).map_err(AppendError::Write)
     }
 }
 
@@ -222,10 +202,7 @@ impl Journal for FileJournal {
         let draft = self.recorder.draft(epoch, entries);
         segment::frame(&mut self.frame, prior.seq, draft.head.chain, draft.bytes);
         let head = draft.head;
-        let frame_bytes = self.frame.len() as u64;
-        if self.segment.end + frame_bytes > self.segment.reserved {
-            self.rotate(frame_bytes)?;
-        }
+        self.segment.make_room(&self.dir, prior, &self.frame, self.options)?;
         self.segment.append(&self.frame)?;
         self.lock.check()?;
         self.recorder.accept(head);
@@ -247,33 +224,6 @@ impl Journal for FileJournal {
         }
         files::remove_before(&self.dir, seq, self.segment.base)
             .map_err(|error| TruncateError::Write(AppendError::Write(error)))
-    }
-}
-
-impl TakesCopies for FileJournal {
-    fn take_copies(&mut self, records: &[Copied]) -> Result<(), AppendError> {
-        let Some(last) = records.last() else { return Ok(()) };
-        let epoch = self.epoch.max(latest_epoch(records));
-        if epoch > self.epoch {
-            self.epoch_file.begin(epoch).map_err(AppendError::Write)?;
-            self.epoch = epoch;
-        }
-        let (mut frames, mut frame) = (Vec::new(), Vec::new());
-        for Copied { record, bytes } in records {
-            let prior = Seq(record.first().0 - 1);
-            segment::frame(&mut frame, prior, record.chain, bytes);
-            frames.extend_from_slice(&frame);
-        }
-        let frames_bytes = frames.len() as u64;
-        if self.segment.end + frames_bytes > self.segment.reserved {
-            self.rotate(frames_bytes)?;
-        }
-        self.segment.append(&frames)?;
-        let head = last.record.head();
-        self.recorder.accept(head);
-        self.durable.store(head.seq.0, Ordering::Release);
-        self.witness.note(head);
-        Ok(())
     }
 }
 
@@ -333,7 +283,35 @@ impl Segment {
         Ok(Segment { file, base: end.segment, end: end.offset, written: end.offset, reserved })
     }
 
+    /// Goes on in a new segment, after `head`, if there is too little room for the frame in this one.
+    fn make_room(
+        &mut self,
+        dir: &Path,
+        head: Head,
+        frame: &[u8],
+        options: FileOptions,
+    ) -> Result<(), AppendError> {
+        let frame_bytes = frame.len() as u64;
+        if self.end + frame_bytes <= self.reserved {
+            return Ok(());
+        }
+        let next =
+            Segment::create(dir, head, options.segment_bytes, frame_bytes).map_err(|error| {
+                if is_full(&error) { AppendError::Full } else { AppendError::Write(error) }
+            })?;
+        let full = std::mem::replace(self, next);
+        // Gives the unused end of the space back; the frames are written already.
+        full.file.set_len(full.end).map_err(AppendError::Write)
+    }
+
+    /// Durable when it returns.
     fn append(&mut self, frame: &[u8]) -> Result<(), AppendError> {
+        self.write(frame)?;
+        self.prepare(frame.len() as u64)?;
+        self.file.sync_data().map_err(AppendError::Sync)
+    }
+
+    fn write(&mut self, frame: &[u8]) -> Result<(), AppendError> {
         if let Err(error) = self.file.write_all_at(frame, self.end) {
             if !is_full(&error) {
                 return Err(AppendError::Write(error));
@@ -343,8 +321,7 @@ impl Segment {
             return Err(AppendError::Full);
         }
         self.end += frame.len() as u64;
-        self.prepare(frame.len() as u64)?;
-        self.file.sync_data().map_err(AppendError::Sync)
+        Ok(())
     }
 
     /// Writes zeros ahead if the next frame, expected to be like the last, needs them. Within the

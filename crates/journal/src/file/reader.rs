@@ -63,7 +63,7 @@ pub(super) fn verify(dir: &Path, testimony: &Testimony) -> Result<Option<End>, O
     Ok(end)
 }
 
-fn open_segment(dir: &Path, base: Seq) -> Result<Frames, ReadError> {
+pub(super) fn open_segment(dir: &Path, base: Seq) -> Result<Frames, ReadError> {
     let file = File::open(files::path(dir, base)).map_err(ReadError::Io)?;
     Frames::open(file, base)
 }
@@ -232,9 +232,6 @@ impl Reader for FileReader {
         let bases = files::list(&self.dir).map_err(ReadError::Io)?;
         let Some(&base) = bases.iter().rev().find(|base| **base < at) else { return Ok(None) };
         let mut frames = open_segment(&self.dir, base)?;
-        if let Some(place) = self.place_before(at, base).filter(|place| place.segment == base) {
-            frames.seek(place.offset, place.prior);
-        }
         while frames.prior().seq.next() < at {
             if !matches!(frames.next()?, Found::Frame(_)) {
                 return Ok(None);

@@ -204,6 +204,7 @@ fn worker(r: &mut Reader<'_>) -> Read<v1::WorkerFacts> {
         completed: 0,
         failed: 0,
         left: false,
+        silent_since: 0,
         short: r.u32()?,
         changed_at: r.u64()?,
         last: r.u64()?,

@@ -38,6 +38,7 @@ pub struct ServerConfig {
     /// How workers that nobody has heard of come in; none: by where the scheduler listens.
     pub worker_keys: Option<KeyPolicy>,
     pub limits: Limits,
+    pub checkpoints: CheckpointConfig,
     /// Events after which the state is saved anew.
     pub snapshot_every: u64,
     pub history: History,
@@ -117,30 +118,12 @@ pub enum JournalKind {
     Sqlite,
 }
 
-impl JournalKind {
-    /// As it is written in the settings.
-    pub fn named(name: &str) -> Option<JournalKind> {
-        match name {
-            "file" => Some(JournalKind::File),
-            "sqlite" => Some(JournalKind::Sqlite),
-            _ => None,
-        }
-    }
-}
-
-impl std::fmt::Display for JournalKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            JournalKind::File => "file",
-            JournalKind::Sqlite => "sqlite",
-        })
-    }
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsFiles {
     pub certificate: PathBuf,
     pub key: PathBuf,
+    /// Authorities whose certificates let workers in under the names that they are for.
+    pub client_ca: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,6 +141,14 @@ pub struct Limits {
     pub admitted_within: Duration,
 }
 
+/// When the scheduler signs what its journal is, and where that is written besides the data directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckpointConfig {
+    /// Zero: only at shutdown.
+    pub every: Duration,
+    pub file: Option<PathBuf>,
+}
+
 /// A queue that jobs come from, and what workers on it and listeners to it are told by.
 #[derive(Debug, Clone)]
 pub struct Queue {
@@ -166,6 +157,8 @@ pub struct Queue {
     pub events: Published,
     /// How long a job may wait for one that it depends on to become known.
     pub dependency_wait: Duration,
+    /// What workers say on it need not be signed.
+    pub trusted: bool,
 }
 
 /// Which lifecycle events go out to a queue.
@@ -207,6 +200,7 @@ impl Default for ServerConfig {
             token_folders: Vec::new(),
             worker_keys: None,
             limits: Limits::default(),
+            checkpoints: CheckpointConfig { every: Duration::from_secs(60), file: None },
             snapshot_every: 500_000,
             history: History { jobs_max: 1_000_000, keep_for: Duration::from_secs(30 * 86_400) },
             logs: LogLimits { attempt_bytes_max: 1 << 20, total_bytes_max: 1 << 30 },

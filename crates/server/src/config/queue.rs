@@ -26,6 +26,7 @@ pub(super) struct QueueDraft {
     host: Option<String>,
     port: Option<u16>,
     exposed: Option<bool>,
+    trusted: Option<bool>,
     db: Option<i64>,
     path: Option<PathBuf>,
     virtual_host: Option<String>,
@@ -86,6 +87,7 @@ settings! {
     "queue.host", host, &[Kind::Redis, Kind::RabbitMq, Kind::Nats, Kind::ZeroMq], text;
     "queue.port", port, &[Kind::Redis, Kind::RabbitMq, Kind::Nats, Kind::ZeroMq], number;
     "queue.exposed", exposed, &[Kind::ZeroMq], switch;
+    "queue.trusted", trusted, ALL, switch;
     "queue.db", db, &[Kind::Redis], number;
     "queue.path", path, &[Kind::Sqlite], path;
     "queue.virtual_host", virtual_host, &[Kind::RabbitMq], text;
@@ -150,7 +152,8 @@ impl QueueDraft {
         settings.events_max = self.events_max.unwrap_or(settings.events_max);
         let events = self.events.unwrap_or(Published::All);
         let dependency_wait = self.unknown_dependency_wait.unwrap_or(DEPENDENCY_WAIT);
-        Ok(Queue { name, settings, events, dependency_wait })
+        let trusted = self.trusted.unwrap_or(false);
+        Ok(Queue { name, settings, events, dependency_wait, trusted })
     }
 
     fn backend(&self, kind: Kind, environment: &Environment) -> Result<Backend, String> {

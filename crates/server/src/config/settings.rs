@@ -29,6 +29,7 @@ pub(super) struct Draft {
     config: ServerConfig,
     certificate: Option<PathBuf>,
     key: Option<PathBuf>,
+    client_ca: Option<PathBuf>,
     webhooks: WebhookDrafts,
     clickhouse: ClickHouse,
     clickhouse_password: Option<Keeper>,
@@ -129,9 +130,11 @@ impl Draft {
     pub(super) fn finish(mut self, environment: &Environment) -> Result<ServerConfig, LoadError> {
         self.finish_queues(environment)?;
         self.config.tls = match (self.certificate, self.key) {
-            (None, None) => None,
-            (Some(certificate), Some(key)) => Some(TlsFiles { certificate, key }),
-            (Some(_), None) | (None, Some(_)) => return Err(LoadError::HalfTls),
+            (None, None) if self.client_ca.is_none() => None,
+            (Some(certificate), Some(key)) => {
+                Some(TlsFiles { certificate, key, client_ca: self.client_ca })
+            }
+            (Some(_), None) | (None, Some(_) | None) => return Err(LoadError::HalfTls),
         };
         self.config.webhooks = webhook::finish(self.webhooks)?;
         if !self.clickhouse.url.is_empty() {
@@ -214,6 +217,7 @@ settings! { FIXED:
     "allowed_hosts": |d, v| { d.config.allowed_hosts = hosts(v)?; Ok(()) };
     "tls.certificate": |d, v| { d.certificate = Some(PathBuf::from(v)); Ok(()) };
     "tls.key": |d, v| { d.key = Some(PathBuf::from(v)); Ok(()) };
+    "tls.client_ca": |d, v| { d.client_ca = Some(PathBuf::from(v)); Ok(()) };
     "auth": |d, v| { d.config.auth = auth(v)?; Ok(()) };
     "tokens": |d, v| { d.config.tokens = Some(PathBuf::from(v)); Ok(()) };
     "worker_keys": |d, v| { d.config.worker_keys = Some(key_policy(v)?); Ok(()) };
@@ -223,6 +227,8 @@ settings! { FIXED:
     "call_timeout": |d, v| { d.config.limits.call_timeout = duration(v)?; Ok(()) };
     "follow_timeout": |d, v| { d.config.limits.follow_timeout = duration(v)?; Ok(()) };
     "admitted_within": |d, v| { d.config.limits.admitted_within = duration(v)?; Ok(()) };
+    "checkpoints.every": |d, v| { d.config.checkpoints.every = duration(v)?; Ok(()) };
+    "checkpoints.file": |d, v| { d.config.checkpoints.file = Some(PathBuf::from(v)); Ok(()) };
     "snapshot_every": |d, v| { d.config.snapshot_every = number(v)?; Ok(()) };
     "history_jobs_max": |d, v| { d.config.history.jobs_max = number(v)?; Ok(()) };
     "history_keep_for": |d, v| { d.config.history.keep_for = duration(v)?; Ok(()) };

@@ -11,7 +11,7 @@ use bellwether_core::{Command, Report};
 use bellwether_wire::json::hex;
 use bellwether_wire::key::key_from_wire;
 use bellwether_wire::signing::handoff::Arrived;
-use bellwether_wire::signing::session::{Proof, Rotation};
+use bellwether_wire::signing::session::{Proof, Rotation, certificate_key};
 use bellwether_wire::{Malformed, v1};
 
 use crate::identity::Identity;
@@ -25,10 +25,22 @@ const JOIN_TOKEN: &str = "bellwether-join-";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Nonce(pub(crate) [u8; 32]);
 
+/// What a worker shows of itself when it registers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Evidence<'a> {
+    /// What it was challenged with, and its answer; empty is none.
+    pub(crate) nonce: Nonce,
+    pub(crate) proof: &'a [u8],
+    /// It has shown a certificate that is for its id.
+    pub(crate) certified: bool,
+}
+
 /// This scheduler, as those who sign something for it know it.
 #[derive(Debug, Clone)]
 pub(crate) struct Registrar {
     pub(crate) scheduler: Identity,
+    /// What its checkpoints are signed with.
+    pub(crate) key: WorkerKey,
     pub(crate) epoch: Epoch,
     pub(crate) policy: KeyPolicy,
 }
@@ -51,18 +63,18 @@ impl Registrar {
         v1::Introduction { scheduler, epoch: self.epoch.0 }
     }
 
-    /// What a registration comes with. A key that is not proven is none.
+    /// What a registration comes with. A key that is not proven is none. Who comes with a certificate
+    /// in its name is let in by the authority, and needs no key of its own.
     pub(crate) fn admission(
         &self,
-        nonce: Nonce,
+        evidence: Evidence<'_>,
         spec: &mut WorkerSpec,
-        proof: &[u8],
         join_token: &str,
     ) -> Result<Admission, Malformed> {
+        let Evidence { nonce, proof, certified } = evidence;
         if proof.is_empty() {
-            spec.public_key = None;
-        }
-        if let Some(key) = spec.public_key {
+            spec.public_key = certified.then(|| certificate_key(spec.id.as_str()));
+        } else if let Some(key) = spec.public_key {
             let claim = Proof {
                 scheduler: self.scheduler.as_str(),
                 nonce: &nonce.0,
@@ -75,6 +87,22 @@ impl Registrar {
                 Malformed::not_allowed("proof", "not accepted", wanted)
             })?;
         }
+        let policy = if certified { KeyPolicy::FirstUse } else { self.policy };
+        Ok(Admission { policy, ticket: ticket(join_token) })
+    }
+
+    /// What a registration comes with that is signed as a whole, or not at all.
+    pub(crate) fn signed(
+        &self,
+        key: Option<WorkerKey>,
+        spec: &mut WorkerSpec,
+        join_token: &str,
+    ) -> Result<Admission, Malformed> {
+        if key.is_some() && spec.public_key != key {
+            let wanted = "it must be the key that the registration is signed with";
+            return Err(Malformed::not_allowed("public_key", "another", wanted));
+        }
+        spec.public_key = key;
         Ok(Admission { policy: self.policy, ticket: ticket(join_token) })
     }
 

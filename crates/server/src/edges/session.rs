@@ -3,7 +3,9 @@
 //! The edge hands in what the worker says, as the messages of the schema, and takes from the channel
 //! that [`WorkerSession::open`] gives what the worker is to be told.
 
-use bellwether_core::model::{HeldAttempt, JobNo, Token, TraceParent, WorkerId};
+use std::sync::Arc;
+
+use bellwether_core::model::{HeldAttempt, JobNo, Token, TraceParent, WorkerId, WorkerKey};
 use bellwether_core::{Command, Offer, Report};
 use bellwether_wire::rejection::MALFORMED;
 use bellwether_wire::worker::{
@@ -14,7 +16,8 @@ use bellwether_wire::{Malformed, v1};
 use tokio::sync::{mpsc, watch};
 
 use crate::edges::desk::Desk;
-use crate::edges::registrar::{Nonce, Registrar};
+use crate::edges::registrar::{Evidence, Nonce, Registrar};
+use crate::edges::security::tls::ClientCertificate;
 use crate::event_loop::{
     End, Handle, NumberedReport, Outgoing, Refusal, Registration, ReportNumber,
     SESSION_MESSAGES_MAX, SessionInput, SessionKey,
@@ -23,7 +26,31 @@ use crate::projections::logs::{Logs, Receipt};
 use crate::sinks::trace::context::Tracing;
 
 /// What a worker is told; an error is the last of it.
-pub(crate) type Told = mpsc::Receiver<Result<Outgoing, End>>;
+#[derive(Debug)]
+pub(crate) struct Told {
+    messages: mpsc::Receiver<Result<Outgoing, End>>,
+    /// For the half that listens.
+    admitted: watch::Sender<bool>,
+}
+
+impl Told {
+    pub(crate) async fn recv(&mut self) -> Option<Result<Outgoing, End>> {
+        let told = self.messages.recv().await;
+        if matches!(&told, Some(Ok(outgoing)) if outgoing.registered.is_some()) {
+            self.admitted.send_replace(true);
+        }
+        told
+    }
+}
+
+/// How a registration shows that the worker holds its key.
+#[derive(Debug, Clone)]
+pub(crate) enum Shown {
+    /// By a proof that answers the challenge of the session, or by a certificate.
+    Proof(Option<Arc<ClientCertificate>>),
+    /// The message itself was signed with this key; none: with none.
+    Signed(Option<WorkerKey>),
+}
 
 /// How many chunks of the output that it has brought are settled.
 pub(crate) type LogsDone = watch::Receiver<u64>;
@@ -36,7 +63,10 @@ pub(crate) struct WorkerSession {
     receipt: Receipt,
     /// Chunks of output so far.
     chunks: u64,
+    /// Whether the loop has let the worker in.
+    admitted: watch::Receiver<bool>,
     registrar: Registrar,
+    shown: Shown,
     /// What the worker is to sign.
     nonce: Nonce,
     key: SessionKey,
@@ -48,15 +78,19 @@ pub(crate) struct WorkerSession {
 }
 
 impl WorkerSession {
-    pub(crate) fn open(desk: &Desk) -> (WorkerSession, Told, LogsDone) {
+    pub(crate) fn open(desk: &Desk, shown: Shown) -> (WorkerSession, Told, LogsDone) {
         let Desk { handle, registrar, logs, .. } = desk;
-        let (outgoing, told) = mpsc::channel(SESSION_MESSAGES_MAX);
+        let (outgoing, messages) = mpsc::channel(SESSION_MESSAGES_MAX);
+        let (admit, admitted) = watch::channel(false);
+        let told = Told { messages, admitted: admit };
         let (receipt, logs_done) = Receipt::new();
         let session = WorkerSession {
             handle: handle.clone(),
             logs: logs.clone(),
             receipt,
             chunks: 0,
+            admitted,
+            shown,
             nonce: registrar.challenge(),
             registrar: registrar.clone(),
             key: handle.new_session(),
@@ -81,7 +115,11 @@ impl WorkerSession {
         if !message.logs.is_empty() {
             // Before the reports, so that whoever learns of an end finds all that was printed.
             self.chunks += message.logs.len() as u64;
-            self.logs.keep(&worker, message.logs, self.chunks, &self.receipt);
+            // Until it is let in, nobody knows whether it is this worker.
+            match *self.admitted.borrow() {
+                true => self.logs.keep(&worker, message.logs, self.chunks, &self.receipt),
+                false => self.receipt.done(self.chunks),
+            }
         }
         let heartbeat = message.heartbeat.map(heartbeat_from_wire);
         let before = heartbeat.map(|beat| Command::Heartbeat { worker: worker.clone(), beat });
@@ -137,7 +175,15 @@ impl WorkerSession {
         let connection = wire.connection;
         let (proof, join_token) = (wire.proof.clone(), wire.join_token.clone());
         let (mut spec, held) = register_from_wire(wire).map_err(within)?;
-        let admission = self.registrar.admission(self.nonce, &mut spec, &proof, &join_token);
+        let admission = match &self.shown {
+            Shown::Proof(certificate) => {
+                let names = |it: &Arc<ClientCertificate>| it.names(spec.id.as_str());
+                let certified = certificate.as_ref().is_some_and(names);
+                let evidence = Evidence { nonce: self.nonce, proof: &proof, certified };
+                self.registrar.admission(evidence, &mut spec, &join_token)
+            }
+            Shown::Signed(key) => self.registrar.signed(*key, &mut spec, &join_token),
+        };
         let admission = admission.map_err(within)?;
         self.worker = Some(spec.id.clone());
         let outgoing = self.outgoing.take().or_else(|| self.weak.upgrade());

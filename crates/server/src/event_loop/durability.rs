@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bellwether_core::model::Seq;
 use bellwether_host::{Mode, Reply, Unavailable};
 use bellwether_journal::thread::{Durable, NotTaken, Outcome};
-use bellwether_journal::{AppendError, Record};
+use bellwether_journal::{AppendError, Head, Record};
 use tokio::sync::oneshot;
 
 use super::message::{Asker, Message};
@@ -119,7 +119,7 @@ impl Loop {
     }
 
     /// Everything durable, then a snapshot, then goodbye.
-    pub(super) fn finish(mut self, stopped: oneshot::Sender<()>) {
+    pub(super) fn finish(mut self, stopped: oneshot::Sender<Head>) {
         while !self.host.mode().is_full() && !self.host.is_durable() {
             self.hand_over();
             if let Ok(Message::Journal(outcome)) = self.inbox.recv() {
@@ -136,7 +136,7 @@ impl Loop {
             telemetry.close();
         }
         self.feed.close();
-        if stopped.send(()).is_err() {
+        if stopped.send(self.host.durable()).is_err() {
             tracing::debug!("whoever asked for the end did not wait for it");
         }
     }

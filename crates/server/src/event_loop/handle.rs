@@ -9,6 +9,7 @@ use std::time::Duration;
 use bellwether_core::Command;
 use bellwether_core::model::{Actor, JobId, Seq, WallAhead};
 use bellwether_host::{Ended, SessionKey, Settled, Unavailable, WaitStarted};
+use bellwether_journal::Head;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
 use super::clock::Wall;
@@ -137,13 +138,12 @@ impl Handle {
         receiver.await.unwrap_or(Err(Unavailable::ShuttingDown))
     }
 
-    /// Ends the loop; returns once it has ended.
-    pub(crate) async fn stop(&self) {
+    /// Ends the loop; returns once it has ended, with where the journal ends if it could tell.
+    pub(crate) async fn stop(&self) -> Option<Head> {
         let (reply, receiver) = oneshot::channel();
-        if self.inbox.send(Message::Stop(reply)).is_ok() {
-            // An error means that the loop has ended without an answer, which is what was asked.
-            drop(receiver.await);
-        }
+        self.inbox.send(Message::Stop(reply)).ok()?;
+        // An error means that the loop has ended without an answer, which is what was asked.
+        receiver.await.ok()
     }
 
     fn send(&self, message: Message) -> Result<(), Unavailable> {

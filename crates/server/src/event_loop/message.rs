@@ -66,7 +66,8 @@ pub(crate) enum Message {
     PieceWritten,
     SnapshotSaved(Saved),
     /// Flush, snapshot, send workers away, end.
-    Stop(oneshot::Sender<()>),
+    /// Answered with where the journal ends.
+    Stop(oneshot::Sender<Head>),
 }
 
 /// Looks at the state and gives back how to tell what it saw, once that is durable.

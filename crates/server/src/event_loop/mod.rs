@@ -7,7 +7,7 @@ mod handle;
 mod message;
 mod recovery;
 mod run;
-pub(crate) mod settings;
+mod settings;
 mod snapshot;
 pub(crate) mod space;
 mod view;

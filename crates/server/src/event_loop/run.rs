@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use bellwether_core::Engine;
 use bellwether_core::model::{Config, Seq, Timestamp};
 use bellwether_host::{BATCHES_IN_FLIGHT_MAX, Host, SnapshotRule};
-use bellwether_journal::{Journal, JournalThread, Snapshots};
+use bellwether_journal::{Head, Journal, JournalThread, Snapshots};
 use tokio::sync::{oneshot, watch};
 
 use super::message::{Message, ServerEdge, Wait};
@@ -162,7 +162,7 @@ impl Loop {
     }
 
     /// Handles what waits. Gives back who wants the loop to end.
-    fn round(&mut self, first: Option<Message>) -> Option<oneshot::Sender<()>> {
+    fn round(&mut self, first: Option<Message>) -> Option<oneshot::Sender<Head>> {
         let mut handled = 0;
         let mut next = first;
         while let Some(message) = next.take() {

@@ -37,6 +37,7 @@ async fn promtool_finds_nothing_wrong_with_the_metrics() -> Result<()> {
             settings,
             events: Published::All,
             dependency_wait: std::time::Duration::ZERO,
+            trusted: false,
         });
     })
     .await?;

@@ -34,7 +34,7 @@ pub(crate) fn papers() -> Result<Papers> {
         data_dir: folder.path().join("data"),
         grpc: "127.0.0.1:0".parse()?,
         http: "127.0.0.1:0".parse()?,
-        tls: Some(TlsFiles { certificate, key }),
+        tls: Some(TlsFiles { certificate, key, client_ca: None }),
         tokens: Some(tokens_file),
         ..ServerConfig::default()
     };

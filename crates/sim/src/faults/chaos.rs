@@ -25,12 +25,13 @@ pub(crate) fn strike(stage: &mut Stage, fleet: &mut [SimWorker]) {
     let victim = stage.random.index(fleet.len());
     let worker = &mut fleet[victim];
     if worker.alive && worker.missed.is_none() {
-        match stage.random.below(12) {
+        match stage.random.below(14) {
             0..=3 => kill(stage, worker),
             4..=5 => pause(stage, worker),
             6..=7 => turn_gray(stage, worker),
             8..=9 => cut_off(stage, worker),
-            10 => {
+            10..=11 => turn_mute(stage, worker),
+            12 => {
                 stage.count("connection_broken");
                 worker.connect(stage);
             }
@@ -69,6 +70,14 @@ fn turn_gray(stage: &mut Stage, worker: &mut SimWorker) {
     stage.count("worker_gray");
     stage.note(|| format!("{} turns gray", worker.spec.id));
     worker.gray = true;
+    let delay = stage.random.skewed(2_000_000, 90_000_000);
+    due(stage, worker, delay, WorkerDue::Recovers);
+}
+
+fn turn_mute(stage: &mut Stage, worker: &mut SimWorker) {
+    stage.count("worker_mute");
+    stage.note(|| format!("{} falls silent", worker.spec.id));
+    worker.mute = true;
     let delay = stage.random.skewed(2_000_000, 90_000_000);
     due(stage, worker, delay, WorkerDue::Recovers);
 }

@@ -69,6 +69,8 @@ impl Defect {
                 Core::HedgeAtMostOnce => &["at_most_one_dispatch"],
                 Core::SecondGrant => &["exactly_one_result", "hedge_one_winner"],
                 Core::IgnoreHedgeBudget => &["hedge_one_winner"],
+                Core::LeaveQuietOffers => &["quiet_moves_on"],
+                Core::OfferToSilent => &["limits_hold"],
                 Core::KeepCancelledRunning => &["cancelled_never_succeeds"],
                 Core::LoseRetry => &["terminal_after_heal", "snapshot_equals_replay"],
                 Core::CountNoCrashes => &["attempts_bounded"],

@@ -63,6 +63,8 @@ pub(crate) struct WorkerRecord {
     pub draining: bool,
     /// Lost or gone.
     pub away: bool,
+    /// It answered no offers, and has not spoken since.
+    pub silent: bool,
     /// Types that it said it has no handler for.
     pub unhandled: Vec<Name>,
     /// Open attempts: job and token.
@@ -175,7 +177,12 @@ impl Ledger {
                 }
             }
             Event::WorkerJoined { worker, spec } => self.joined(*worker, spec),
-            Event::WorkerReturned { worker } => self.worker_mut(*worker, |w| w.away = false),
+            Event::WorkerReturned { worker } => self.worker_mut(*worker, |w| {
+                w.away = false;
+                w.silent = false;
+            }),
+            Event::WorkerSilent { worker } => self.worker_mut(*worker, |w| w.silent = true),
+            Event::WorkerHeard { worker } => self.worker_mut(*worker, |w| w.silent = false),
             Event::WorkerDraining { worker } => self.worker_mut(*worker, |w| w.draining = true),
             Event::WorkerUndrained { worker } => self.worker_mut(*worker, |w| w.draining = false),
             Event::WorkerLost { worker } | Event::WorkerLeft { worker } => {
@@ -203,6 +210,7 @@ impl Ledger {
             | Event::Warmed { .. }
             | Event::TermsExtended { .. }
             | Event::ActorNamed { .. }
+            | Event::Checkpointed { .. }
             | Event::ClockStepped { .. } => {}
         }
     }
@@ -316,6 +324,7 @@ impl Ledger {
             spec: Arc::clone(spec),
             draining: false,
             away: false,
+            silent: false,
             unhandled: Vec::new(),
             open: Vec::new(),
         });
@@ -323,6 +332,7 @@ impl Ledger {
         // A new process knows nothing of the old one's drain.
         record.draining = false;
         record.away = false;
+        record.silent = false;
         record.unhandled.clear();
     }
 }

@@ -3,9 +3,14 @@
 use bellwether_core::model::{JobSpec, RevokeReason, Timestamp, TraceParent};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
+use super::handoff::HandoffForm;
+use super::hex;
 use super::unit::{Moment, seconds};
 use super::written::{Payload, WrittenJob};
+use crate::handoff::handoff_from_wire;
 use crate::job::taken_job_from_wire;
+use crate::signing::handoff::signature_text;
+use crate::signing::payload_hash;
 use crate::{Mirror, v1};
 
 /// Told in this order: a welcome comes before the offers that follow it.
@@ -35,6 +40,11 @@ pub enum Dispatch<'a> {
         /// As in the W3C header of that name; the worker's spans belong below it.
         #[serde(skip_serializing_if = "Option::is_none")]
         trace_parent: Option<String>,
+        /// SHA-256 of the payload as it was submitted, in hexadecimal.
+        payload_hash: String,
+        /// By whom it was handed to whom, in order; to be verified before it starts.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        handoffs: Vec<Link<'a>>,
         spec: Spec<'a>,
     },
     Grant {
@@ -59,6 +69,15 @@ pub enum Dispatch<'a> {
         message: &'a str,
     },
     Drain,
+    /// What a registration is to be signed for, and all that follows it.
+    Challenge {
+        worker: &'a str,
+        /// What is signed names it so.
+        scheduler: &'a str,
+        /// The session, in hexadecimal.
+        nonce: String,
+        epoch: u64,
+    },
     /// Register again, and say what is held.
     Reconnect {
         reason: &'a str,
@@ -69,6 +88,27 @@ pub enum Dispatch<'a> {
 pub struct Attempt {
     pub job: u64,
     pub token: u64,
+}
+
+/// One handoff, as it was sent, and who sent it.
+#[derive(Debug, serde::Serialize)]
+pub struct Link<'a> {
+    from: &'a str,
+    #[serde(flatten)]
+    form: HandoffForm,
+}
+
+impl<'a> Link<'a> {
+    fn of(wire: &'a v1::Handoff) -> Option<Link<'a>> {
+        let handoff = handoff_from_wire(wire).ok()?;
+        let form = super::handoff::from_wire(v1::HandOff {
+            job_id: wire.job_id.clone(),
+            receiver: wire.receiver.clone(),
+            payload_hash: wire.payload_hash.clone(),
+            signature: signature_text(&handoff),
+        });
+        Some(Link { from: &wire.from, form })
+    }
 }
 
 /// The job, with the names that it was submitted with, and its payload as it was written.
@@ -131,6 +171,7 @@ pub fn welcome<'a>(worker: &'a str, instance: u64, registered: &'a v1::Registere
 fn offer(offer: &v1::Offer) -> Dispatch<'_> {
     let spec = offer.spec.as_ref().and_then(|spec| taken_job_from_wire(spec).ok());
     let trace_parent = TraceParent::from_bytes(&offer.trace_parent).ok();
+    let payload = offer.spec.as_ref().map_or(&[][..], |spec| &spec.payload);
     Dispatch::Offer {
         attempt: Attempt { job: offer.job, token: offer.token },
         number: offer.number,
@@ -138,6 +179,8 @@ fn offer(offer: &v1::Offer) -> Dispatch<'_> {
         load_model: &offer.load_model,
         offered_at: Moment(Timestamp(offer.offered_at)),
         trace_parent: trace_parent.map(|trace| trace.to_string()),
+        payload_hash: hex(&payload_hash(payload)),
+        handoffs: offer.handoffs.iter().filter_map(Link::of).collect(),
         spec: Spec {
             spec: spec.expect("the scheduler writes what it reads"),
             run_id: &offer.run_id,
@@ -185,7 +228,7 @@ mod tests {
             ..Default::default()
         };
         expect![[r#"
-            {"type":"offer","job":3,"token":9,"number":1,"idempotency_token":"a/3","offered_at":"2027-01-31T08:00:00Z","spec":{"id":"a","type":"resize","priority":"high","payload":{"z": 1e400},"timeout":90.0,"retry":0,"guarantee":"exactly_once"}}
+            {"type":"offer","job":3,"token":9,"number":1,"idempotency_token":"a/3","offered_at":"2027-01-31T08:00:00Z","payload_hash":"e0406f7768076f5abb4a719afc4f69fe578e85044e55c3d0a31c38fe891ba9de","spec":{"id":"a","type":"resize","priority":"high","payload":{"z": 1e400},"timeout":90.0,"retry":0,"guarantee":"exactly_once"}}
             {"type":"grant","job":3,"token":9}
             {"type":"revoke","job":3,"token":9,"reason":"cancelled"}
             {"type":"drain"}"#]]

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::{Value, json};
 
+use super::checkpoint::checkpoint_to_json;
 use super::config::LiveConfig;
 use super::decision::Decision;
 use super::hex;
@@ -116,7 +117,9 @@ fn rarer(event: &Event) -> Value {
         | Event::WorkerDraining { worker }
         | Event::WorkerUndrained { worker }
         | Event::WorkerLost { worker }
-        | Event::WorkerLeft { worker } => json!({ "worker": worker.0 }),
+        | Event::WorkerLeft { worker }
+        | Event::WorkerSilent { worker }
+        | Event::WorkerHeard { worker } => json!({ "worker": worker.0 }),
         Event::ModelLoaded { worker, model, took } => {
             json!({ "worker": worker.0, "model": model.as_str(), "took": span(*took) })
         }
@@ -151,6 +154,7 @@ fn rarer(event: &Event) -> Value {
             json!({ "type": kind.as_str(), "samples": samples.len() })
         }
         Event::TermsExtended { by } => json!({ "by": span(*by) }),
+        Event::Checkpointed { checkpoint } => checkpoint_to_json(checkpoint),
         Event::ActorNamed { number, actor } => json!({
             "number": number.0,
             "name": actor.name.as_str(),

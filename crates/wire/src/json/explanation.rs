@@ -72,6 +72,8 @@ struct WaitingFor {
     draining: Vec<String>,
     overloaded: Vec<String>,
     unreachable: Vec<String>,
+    /// Those that did not answer their last offers: they are given nothing until they speak.
+    silent: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     nearest: Option<NearestWorker>,
     /// Jobs that go first, as far as they compete for the same workers.
@@ -205,6 +207,7 @@ impl From<v1::WaitingFor> for WaitingFor {
             draining: told.draining,
             overloaded: told.overloaded,
             unreachable: told.unreachable,
+            silent: told.silent,
             nearest: told.nearest.map(|nearest| NearestWorker {
                 worker: nearest.worker,
                 lacks: nearest.lacks.into_iter().map(shortage).collect(),

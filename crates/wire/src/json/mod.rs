@@ -6,6 +6,7 @@
 //! field is an error that names the nearest known one.
 
 mod bounded;
+pub mod checkpoint;
 pub mod cloud_event;
 pub mod code;
 pub mod config;
@@ -21,6 +22,7 @@ pub mod job_view;
 mod legible;
 mod nearest;
 pub mod predictions;
+pub mod reply;
 pub mod run;
 pub mod status;
 mod unique;
@@ -41,6 +43,7 @@ pub use job_view::{Job, JobPage};
 pub use legible::NESTING_MAX;
 pub use nearest::nearest;
 pub use predictions::{Predictions, ShadowReport};
+pub use reply::{Reply, reply_from_json};
 pub use run::{
     ReadError, SubmissionDraft, job_from_json, listed_from_json, run_from_json,
     submission_from_json, submissions,

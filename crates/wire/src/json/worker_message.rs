@@ -17,11 +17,23 @@ use crate::{Mirror, v1};
 /// A message with what an answer to it needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Said {
+    /// What kind of message it is, as its `type` says.
+    pub kind: &'static str,
     /// The id of the worker that says it.
     pub worker: String,
     /// The worker's name for this message; one that has it wants to know what became of it.
     pub id: Option<String>,
     pub message: v1::WorkerMessage,
+}
+
+impl Said {
+    /// The attempt that it is about; zeros if it is about none.
+    pub fn attempt(&self) -> Attempt {
+        let report =
+            self.message.reports.first().map(|it| Attempt { job: it.job, token: it.token });
+        let log = || self.message.logs.first().map(|it| Attempt { job: it.job, token: it.token });
+        report.or_else(log).unwrap_or_default()
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -32,10 +44,14 @@ pub enum SaidError {
     Malformed(#[from] Malformed),
 }
 
+/// A worker wants to register, and asks what to sign.
+pub const HELLO: &str = "hello";
+
 type Read = fn(&mut Fields<'_>, &mut v1::WorkerMessage) -> Result<(), Malformed>;
 
 /// Every kind with the fields that it may have besides those that all have, and how it is read.
-const KINDS: [(&str, &[&str], Read); 11] = [
+const KINDS: [(&str, &[&str], Read); 12] = [
+    (HELLO, &[], |_, _| Ok(())),
     ("register", &REGISTER, register),
     ("heartbeat", &["cpu", "memory", "load", "queue_depth", "overloaded"], heartbeat),
     ("acknowledge", &["job", "token"], |fields, message| {
@@ -59,11 +75,11 @@ const KINDS: [(&str, &[&str], Read); 11] = [
     }),
 ];
 const COMMON: [&str; 3] = ["type", "worker", "id"];
-const REGISTER: [&str; 14] = [
+const REGISTER: [&str; 15] = [
     "instance", "slots", "types", "roles", "capabilities", "models", "loads_models", "cpu",
-    "memory", "zone", "class", "endpoint", "public_key", "held",
+    "memory", "zone", "class", "endpoint", "public_key", "held", "join_token",
 ];
-const KIND_WANTED: &str = "it must be register, heartbeat, acknowledge, claim, progress, log, \
+const KIND_WANTED: &str = "it must be hello, register, heartbeat, acknowledge, claim, progress, log, \
                            complete, fail, model_loaded, drain or goodbye";
 const COUNT: &str = "it must be a whole number, 0 or more";
 const SHARE: &str = "it must be a number from 0 to 1";
@@ -93,7 +109,7 @@ pub fn worker_message_from_json(body: &[u8]) -> Result<Said, SaidError> {
         fields.insert("id", name);
     }
     read(&mut fields, &mut message)?;
-    Ok(Said { worker, id, message })
+    Ok(Said { kind, worker, id, message })
 }
 
 fn raw_text(text: &str) -> Box<RawValue> {
@@ -130,6 +146,7 @@ fn register(fields: &mut Fields<'_>, message: &mut v1::WorkerMessage) -> Result<
     message.register = Some(v1::Register {
         spec: Some(spec),
         held: held.map(|held| v1::Attempt { job: held.job, token: held.token }).collect(),
+        join_token: text(fields, "join_token")?,
         // A queue keeps the order.
         connection: 0,
         ..Default::default()
@@ -280,7 +297,7 @@ mod tests {
         refused(
             r#"{"type":"completed","worker":"w"}"#,
             expect![[
-                r#"type: is "completed"; it must be register, heartbeat, acknowledge, claim, progress, log, complete, fail, model_loaded, drain or goodbye"#
+                r#"type: is "completed"; it must be hello, register, heartbeat, acknowledge, claim, progress, log, complete, fail, model_loaded, drain or goodbye"#
             ]],
         );
         refused(

@@ -1,41 +1,42 @@
-//! What the journal was at a moment, in the scheduler's own hand: a past that was rewritten later
-//! does not lead there.
+//! What the scheduler signs of its journal: position, chain and epoch.
 
-use bellwether_core::model::{Epoch, Seq, Timestamp, WorkerKey};
+use bellwether_core::model::{Checkpoint, Epoch, HandoffSignature, Name, Seq, Timestamp};
 
 use super::canonical::Canonical;
 use super::{BadSignature, Secret, verify};
 
 const CHECKPOINT: &str = "bellwether/checkpoint/v1";
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checkpoint {
-    pub scheduler: String,
-    /// The last position that it stands for.
+/// What the journal was at a moment.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    pub scheduler: Name,
     pub position: Seq,
-    /// The hash of all records up to there.
     pub chain: [u8; 32],
     pub epoch: Epoch,
     /// On the wall clock.
     pub at: Timestamp,
 }
 
-impl Checkpoint {
-    fn statement(&self) -> Vec<u8> {
-        Canonical::new(CHECKPOINT)
-            .text(&self.scheduler)
-            .number(self.position.0)
-            .bytes(&self.chain)
-            .number(self.epoch.0)
-            .number(self.at.0)
-            .finish()
-    }
+pub fn sign(draft: Draft, secret: &Secret) -> Checkpoint {
+    let Draft { scheduler, position, chain, epoch, at } = draft;
+    let (key, signature) = (secret.public(), HandoffSignature::NONE);
+    let mut checkpoint = Checkpoint { scheduler, position, chain, epoch, at, key, signature };
+    checkpoint.signature = HandoffSignature(secret.sign(&statement(&checkpoint)));
+    checkpoint
+}
 
-    pub fn sign(&self, secret: &Secret) -> [u8; 64] {
-        secret.sign(&self.statement())
-    }
+/// Whether the key that it names has signed it.
+pub fn verify_checkpoint(checkpoint: &Checkpoint) -> Result<(), BadSignature> {
+    verify(checkpoint.key, &statement(checkpoint), &checkpoint.signature.0)
+}
 
-    pub fn verify(&self, key: WorkerKey, signature: &[u8]) -> Result<(), BadSignature> {
-        verify(key, &self.statement(), signature)
-    }
+fn statement(checkpoint: &Checkpoint) -> Vec<u8> {
+    Canonical::new(CHECKPOINT)
+        .text(checkpoint.scheduler.as_str())
+        .number(checkpoint.position.0)
+        .bytes(&checkpoint.chain)
+        .number(checkpoint.epoch.0)
+        .number(checkpoint.at.0)
+        .finish()
 }

@@ -3,28 +3,40 @@
 use bellwether_core::model::WorkerKey;
 
 use super::canonical::Canonical;
-use super::{BadSignature, Secret, payload_hash, verify};
+use super::{BadSignature, Secret, verify};
 
-const MESSAGE: &str = "bellwether/message/v1";
+const REPORT: &str = "bellwether/report/v1";
 
-/// One message of a worker. Its kind, job and token stand in the body, which is signed as a whole.
+/// One message of a worker, and what it is bound to: nobody can move it to another scheduler, session,
+/// place in the order, attempt or kind.
 #[derive(Debug, Clone, Copy)]
-pub struct Message<'a> {
+pub struct Letter<'a> {
     pub scheduler: &'a str,
+    pub worker: &'a str,
     /// The nonce that the scheduler challenged the worker with.
     pub session: &'a [u8],
     /// From 1, and higher with every message of the session.
-    pub counter: u64,
-    pub body: &'a [u8],
+    pub number: u64,
+    pub kind: &'a str,
+    /// Both 0 if it is about no attempt.
+    pub job: u64,
+    pub token: u64,
+    /// SHA-256 of the message, byte for byte.
+    pub body_hash: [u8; 32],
 }
 
-impl Message<'_> {
-    fn statement(&self) -> Vec<u8> {
-        Canonical::new(MESSAGE)
+impl Letter<'_> {
+    /// The bytes that are signed.
+    pub fn statement(&self) -> Vec<u8> {
+        Canonical::new(REPORT)
             .text(self.scheduler)
+            .text(self.worker)
             .bytes(self.session)
-            .number(self.counter)
-            .bytes(&payload_hash(self.body))
+            .number(self.number)
+            .text(self.kind)
+            .number(self.job)
+            .number(self.token)
+            .bytes(&self.body_hash)
             .finish()
     }
 

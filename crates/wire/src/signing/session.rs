@@ -3,9 +3,10 @@
 use bellwether_core::model::WorkerKey;
 
 use super::canonical::Canonical;
-use super::{BadSignature, Secret, verify};
+use super::{BadSignature, Secret, payload_hash, verify};
 
 const PROOF: &str = "bellwether/session/v1";
+const CERTIFICATE: &str = "bellwether/certificate/v1";
 const ROTATION: &str = "bellwether/rotation/v1";
 
 /// Who opens a session, and what the scheduler challenged it with. The nonce is random and of one
@@ -38,6 +39,12 @@ impl Proof<'_> {
     pub fn verify(&self, signature: &[u8]) -> Result<(), BadSignature> {
         verify(self.key, &self.statement(), signature)
     }
+}
+
+/// What is bound to a worker that shows certificates in its name, instead of a key of its own: so a
+/// certificate that was renewed is as good, and no key is.
+pub fn certificate_key(worker: &str) -> WorkerKey {
+    WorkerKey(payload_hash(&Canonical::new(CERTIFICATE).text(worker).finish()))
 }
 
 /// The holder of one key wants another of its own to take over.

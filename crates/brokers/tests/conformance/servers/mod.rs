@@ -2,7 +2,6 @@
 
 pub(crate) mod certificate;
 pub(crate) mod nats;
-pub(crate) mod process;
 pub(crate) mod rabbitmq;
 pub(crate) mod redis;
 pub(crate) mod sqlite;

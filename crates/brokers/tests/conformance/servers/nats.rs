@@ -4,13 +4,12 @@ use std::process::Command;
 
 use anyhow::Result;
 use bellwether_brokers::{Backend, Credentials, NatsSettings, Tls};
-use bellwether_testbed::Ports;
+use bellwether_testbed::{Pause, Ports, Process};
 use tempfile::TempDir;
 
 use super::certificate::Certificate;
-use super::process::Process;
 use super::{loopback, web_server};
-use crate::bed::{Bed, Encrypted, Pause};
+use crate::bed::{Bed, Encrypted};
 
 pub(crate) struct Nats {
     server: Process,
@@ -51,7 +50,7 @@ impl Nats {
 fn launch(port: u16, data: &TempDir) -> Result<Process> {
     let mut command = Command::new("nats-server");
     command.arg("-c").arg(data.path().join("nats.conf"));
-    Process::start(&mut command)?.ready(port)
+    Ok(Process::start(&mut command)?.ready(port)?)
 }
 
 fn settings(port: u16, password: &str, tls: Option<Tls>) -> Backend {
@@ -101,6 +100,6 @@ impl Bed for Nats {
     }
 
     fn pause(&mut self) -> Result<Pause> {
-        self.server.pause()
+        Ok(self.server.pause()?)
     }
 }

@@ -4,13 +4,12 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 use bellwether_brokers::{Backend, Credentials, QueueKind, RabbitMqSettings, Tls};
-use bellwether_testbed::Ports as Reserved;
+use bellwether_testbed::{Pause, Ports as Reserved, Process};
 use tempfile::TempDir;
 
 use super::certificate::Certificate;
-use super::process::Process;
 use super::{loopback, web_server};
-use crate::bed::{Bed, Encrypted, Pause};
+use crate::bed::{Bed, Encrypted};
 
 /// Not the wrappers in /usr/sbin, which change the user.
 const SERVER: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
@@ -82,7 +81,7 @@ fn settings(port: u16, password: &str, queues: QueueKind) -> Backend {
 }
 
 fn launch(ports: Ports, data: &TempDir) -> Result<Process> {
-    Process::start(&mut command(SERVER, ports, data))?.ready(ports.server)
+    Ok(Process::start(&mut command(SERVER, ports, data))?.ready(ports.server)?)
 }
 
 /// The server may confirm messages in a new queue before it has written down that there is one.
@@ -159,6 +158,6 @@ impl Bed for RabbitMq {
     }
 
     fn pause(&mut self) -> Result<Pause> {
-        self.server.pause()
+        Ok(self.server.pause()?)
     }
 }

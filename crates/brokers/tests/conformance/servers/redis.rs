@@ -4,13 +4,12 @@ use std::process::Command;
 
 use anyhow::Result;
 use bellwether_brokers::{Backend, Credentials, DispatchBy, RedisSettings, Tls};
-use bellwether_testbed::Ports;
+use bellwether_testbed::{Pause, Ports, Process};
 use tempfile::TempDir;
 
 use super::certificate::Certificate;
-use super::process::Process;
 use super::{loopback, web_server};
-use crate::bed::{Bed, Encrypted, Pause};
+use crate::bed::{Bed, Encrypted};
 
 const DATABASE: i64 = 1;
 
@@ -47,7 +46,7 @@ fn launch(port: u16, tls_port: u16, certificate: &Certificate, data: &TempDir) -
     command.arg("--tls-key-file").arg(&certificate.key);
     command.arg("--tls-ca-cert-file").arg(&certificate.certificate);
     command.arg("--dir").arg(data.path());
-    Process::start(&mut command)?.ready(port)
+    Ok(Process::start(&mut command)?.ready(port)?)
 }
 
 fn settings(port: u16, password: &str, tls: Option<Tls>) -> Backend {
@@ -91,6 +90,6 @@ impl Bed for Redis {
     }
 
     fn pause(&mut self) -> Result<Pause> {
-        self.server.pause()
+        Ok(self.server.pause()?)
     }
 }

@@ -5,11 +5,11 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use bellwether_brokers::{Backend, SqliteSettings};
+use bellwether_testbed::{Pause, Process};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use super::process::Process;
-use crate::bed::{Bed, Pause};
+use crate::bed::Bed;
 
 /// Writes to a table of its own in the same file until it is killed, in the middle of something.
 const VANDAL: &str = r#"
@@ -78,7 +78,7 @@ impl Bed for Sqlite {
             ensure!(began.elapsed().as_secs() < 30, "python3 does not write");
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
-        vandal.kill()
+        Ok(vandal.kill()?)
     }
 
     /// Somebody holds the right to write.

@@ -5,10 +5,10 @@ use std::net::TcpListener;
 
 use anyhow::Result;
 use bellwether_brokers::{Backend, ZeroMqSettings};
-use bellwether_testbed::Ports;
+use bellwether_testbed::{Pause, Ports};
 
 use super::{loopback, web_server};
-use crate::bed::{Bed, Pause};
+use crate::bed::Bed;
 
 #[derive(Default)]
 pub(crate) struct ZeroMq {

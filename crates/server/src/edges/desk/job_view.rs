@@ -97,6 +97,7 @@ fn status(worker: &Worker) -> v1::WorkerStatus {
         WorkerStatus::Open | WorkerStatus::Overloaded if worker.draining => {
             v1::WorkerStatus::Draining
         }
+        WorkerStatus::Open if worker.silent_since.is_some() => v1::WorkerStatus::Silent,
         WorkerStatus::Open if worker.held.is_empty() => v1::WorkerStatus::Idle,
         WorkerStatus::Open => v1::WorkerStatus::Busy,
         WorkerStatus::Overloaded => v1::WorkerStatus::Overloaded,

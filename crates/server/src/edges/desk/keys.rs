@@ -1,6 +1,6 @@
 //! The keys of workers: who speaks for whom, and handoffs that come without a session.
 
-use bellwether_core::model::{HeldAttempt, Name, Seq, WorkerId};
+use bellwether_core::model::{HeldAttempt, KeyBinding, Name, Seq, WorkerId};
 use bellwether_core::{Command, Rejection};
 use bellwether_wire::key::bound_key_to_wire;
 use bellwether_wire::signing::handoff::Arrived;
@@ -20,6 +20,12 @@ impl Desk {
                 .collect()
         });
         Ok(seen.await?)
+    }
+
+    /// The key that is bound to a worker, whatever its standing.
+    pub(crate) async fn key_of(&self, worker: &str) -> Result<Option<KeyBinding>, Unanswered> {
+        let worker = worker.to_owned();
+        Ok(self.handle.ask(move |view| view.state.key_of(&worker).cloned()).await?)
     }
 
     /// A handoff that no session carries: whoever holds the attempt must have signed it.

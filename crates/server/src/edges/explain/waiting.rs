@@ -1,7 +1,7 @@
 //! What a job waits for, as the core says it.
 
 use bellwether_core::model::{Name, WorkerId};
-use bellwether_core::why::{Because, Fleet, Place, Short};
+use bellwether_core::why::{Away, Because, Fleet, Place, Short};
 use bellwether_core::{Lack, State, Why};
 use bellwether_wire::v1::WaitReason;
 use bellwether_wire::v1::shortage::What;
@@ -38,10 +38,9 @@ pub(super) fn waiting_for(state: &State, why: &Why) -> Option<v1::WaitingFor> {
             }),
             ..reason(lacks.first().map_or(WaitReason::NoWorkers, lack_code))
         },
-        Because::Unavailable { draining, overloaded, unreachable } => v1::WaitingFor {
-            nearest: unavailable(draining, overloaded, unreachable),
-            ..reason(unavailable_code(draining, overloaded, unreachable))
-        },
+        Because::Unavailable(away) => {
+            v1::WaitingFor { nearest: unavailable(away), ..reason(unavailable_code(away)) }
+        }
         Because::Busy { nearest, short, room_at, .. } => {
             let (because, shortage) = shortage_of_room(*short);
             v1::WaitingFor {
@@ -72,12 +71,13 @@ pub(super) fn waiting_for(state: &State, why: &Why) -> Option<v1::WaitingFor> {
             ..reason(WaitReason::Next)
         },
     };
-    if let Some(Fleet { present, able, draining, overloaded, unreachable }) = &why.fleet {
+    if let Some(Fleet { present, able, away }) = &why.fleet {
         waiting.workers = count(*present);
         waiting.able = count(*able);
-        waiting.draining = names(draining);
-        waiting.overloaded = names(overloaded);
-        waiting.unreachable = names(unreachable);
+        waiting.draining = names(&away.draining);
+        waiting.overloaded = names(&away.overloaded);
+        waiting.unreachable = names(&away.unreachable);
+        waiting.silent = names(&away.silent);
     }
     if let Some(Place { ahead, ahead_in_class }) = why.place {
         waiting.ahead = count(ahead);
@@ -140,29 +140,28 @@ fn shortage(what: What, name: &str, wanted: u64, has: u64) -> v1::Shortage {
     v1::Shortage { what: what.into(), name: name.to_owned(), wanted, has }
 }
 
-fn unavailable_code(
-    draining: &[WorkerId],
-    overloaded: &[WorkerId],
-    unreachable: &[WorkerId],
-) -> WaitReason {
-    match (draining.is_empty(), overloaded.is_empty(), unreachable.is_empty()) {
-        (false, true, true) => WaitReason::Draining,
-        (true, false, true) => WaitReason::Overloaded,
-        (true, true, false) => WaitReason::Unreachable,
+/// One word if all are away for the same reason.
+fn unavailable_code(away: &Away) -> WaitReason {
+    let groups = [
+        (&away.draining, WaitReason::Draining),
+        (&away.overloaded, WaitReason::Overloaded),
+        (&away.unreachable, WaitReason::Unreachable),
+        (&away.silent, WaitReason::Silent),
+    ];
+    let mut reasons = groups.into_iter().filter(|(workers, _)| !workers.is_empty());
+    match (reasons.next(), reasons.next()) {
+        (Some((_, reason)), None) => reason,
         _ => WaitReason::Unavailable,
     }
 }
 
 /// An overloaded worker recovers by itself, a draining one when somebody says so.
-fn unavailable(
-    draining: &[WorkerId],
-    overloaded: &[WorkerId],
-    unreachable: &[WorkerId],
-) -> Option<v1::NearestWorker> {
+fn unavailable(away: &Away) -> Option<v1::NearestWorker> {
     let groups = [
-        (overloaded, What::Overloaded),
-        (draining, What::Draining),
-        (unreachable, What::Unreachable),
+        (&away.overloaded, What::Overloaded),
+        (&away.silent, What::Silent),
+        (&away.draining, What::Draining),
+        (&away.unreachable, What::Unreachable),
     ];
     let (worker, what) = groups.into_iter().find_map(|(ids, what)| Some((ids.first()?, what)))?;
     let lacks = vec![shortage(what, "", 0, 0)];

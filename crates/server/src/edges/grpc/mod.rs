@@ -1,6 +1,5 @@
 //! gRPC: parsing what comes, turning answers into messages and refusals into statuses.
 
-mod backup;
 mod service;
 mod status;
 mod submit;

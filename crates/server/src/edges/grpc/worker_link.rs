@@ -14,7 +14,8 @@ use tonic::{Request, Response, Status, Streaming};
 use super::status::{session_ended, status};
 use crate::edges::contain;
 use crate::edges::desk::Desk;
-use crate::edges::session::{LogsDone, Told, WorkerSession, to_wire};
+use crate::edges::listener::Caller;
+use crate::edges::session::{LogsDone, Shown, Told, WorkerSession, to_wire};
 use crate::event_loop::End;
 use crate::sinks::trace::context::Tracing;
 
@@ -44,7 +45,9 @@ impl WorkerLink for WorkerLinkService {
         request: Request<Streaming<v1::WorkerMessage>>,
     ) -> Result<Response<Self::SessionStream>, Status> {
         let desk = self.desk.acting(request.extensions().get::<Actor>().cloned());
-        let (session, told, logs_done) = WorkerSession::open(&desk);
+        let caller = request.extensions().get::<Caller>();
+        let certificate = caller.and_then(|caller| caller.certificate.clone());
+        let (session, told, logs_done) = WorkerSession::open(&desk, Shown::Proof(certificate));
         let challenge = Some(session.challenge());
         let (alive, other_half) = oneshot::channel();
         contain::spawn("Session", listen(session, request.into_inner(), other_half));

@@ -10,8 +10,10 @@
 mod events;
 mod identity;
 mod jobs;
+mod late;
 mod latecomers;
 mod outbound;
+mod seals;
 mod speaker;
 mod workers;
 
@@ -56,6 +58,8 @@ struct Queue {
     desk: Desk,
     tracing: Option<Tracing>,
     counts: Arc<QueueCounts>,
+    /// Workers need not sign what they say.
+    trusted: bool,
     /// How long a job may wait for one that it depends on to become known.
     dependency_wait: Duration,
     /// One for each that may.
@@ -102,6 +106,7 @@ impl Queues {
                 desk: desk.acting(by.map(|name| Actor { name, peer: None })),
                 tracing,
                 counts: meters.of(&wanted.name),
+                trusted: wanted.trusted,
                 dependency_wait: wanted.dependency_wait,
                 aside: Arc::new(Semaphore::new(latecomers::HELD_ASIDE_MAX)),
                 stopping: stopping.clone(),

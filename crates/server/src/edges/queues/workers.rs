@@ -3,23 +3,20 @@
 use std::time::{Duration, Instant};
 
 use bellwether_brokers::{Channel, Delivery, Outgoing, Settlement};
-use bellwether_core::Command;
-use bellwether_core::model::Name;
-use bellwether_wire::json::dispatch::{Attempt, Dispatch};
-use bellwether_wire::json::{Said, worker_message_from_json};
-use bellwether_wire::rejection::code;
-use bellwether_wire::v1;
-use bellwether_wire::worker::report_from_wire;
+use bellwether_wire::json::dispatch::Dispatch;
+use bellwether_wire::json::reply::{Reply, Seal, reply_from_json};
+use bellwether_wire::json::{Said, hex};
 use rustc_hash::FxHashMap;
 use tokio::sync::mpsc;
 
 use super::outbound::Outbound;
+use super::seals::{Challenges, Ears, SealedSession, Standing, Unheard};
 use super::speaker::{Awaiting, Speaker};
 use super::{Queue, REFUSED_PAUSE};
 use crate::edges::contain::contain;
-use crate::edges::session::WorkerSession;
+use crate::edges::security::denials::{self, Cause};
+use crate::edges::session::{Shown, WorkerSession};
 use crate::event_loop::{End, ReportNumber};
-use crate::projections::logs::Receipt;
 
 /// Messages of workers that are read together.
 const BATCH_MESSAGES_MAX: usize = 1_024;
@@ -27,12 +24,15 @@ const BATCH_MESSAGES_MAX: usize = 1_024;
 const REMIND_INTERVAL: Duration = Duration::from_secs(1);
 /// Workers without a session that are remembered.
 const STRANGERS_MAX: usize = 10_000;
+/// What a worker is told whose messages are not signed.
+const UNSIGNED: &str = "not_signed";
 
 pub(super) async fn listen(queue: Queue, outbound: mpsc::Sender<Outbound>) {
     let mut links = Links {
         queue: queue.clone(),
         outbound,
         by_worker: FxHashMap::default(),
+        challenges: Challenges::default(),
         reminded: FxHashMap::default(),
     };
     loop {
@@ -50,50 +50,78 @@ pub(super) async fn listen(queue: Queue, outbound: mpsc::Sender<Outbound>) {
     }
 }
 
-struct Links {
-    queue: Queue,
+pub(super) struct Links {
+    pub(super) queue: Queue,
     outbound: mpsc::Sender<Outbound>,
-    by_worker: FxHashMap<String, Link>,
+    pub(super) by_worker: FxHashMap<String, Link>,
+    challenges: Challenges,
     /// When workers without a session were last told to register.
     reminded: FxHashMap<String, Instant>,
 }
 
 /// The half of a session that listens, and the way to the other half.
-struct Link {
+pub(super) struct Link {
     session: WorkerSession,
     awaiting: mpsc::UnboundedSender<Awaiting>,
+    /// None: the queue vouches for the worker.
+    sealed: Option<SealedSession>,
 }
 
 impl Links {
     async fn take(&mut self, deliveries: Vec<Delivery>) {
         for delivery in deliveries {
             match self.read(&delivery) {
-                Ok(said) => self.hear(said, delivery).await,
-                Err(error) => {
-                    tracing::warn!(queue = %self.queue.name, %error, "a reply is set aside");
-                    self.settle(Settlement::DeadLetter { delivery: Box::new(delivery), error })
-                        .await;
-                }
+                Ok(Reply::Said(said, seal)) => self.hear(said, seal, delivery).await,
+                Ok(Reply::HandOff(handoff)) => self.hand_off(handoff, delivery).await,
+                Err(error) => self.set_aside(delivery, error).await,
             }
         }
     }
 
-    fn read(&self, delivery: &Delivery) -> Result<Said, String> {
+    fn read(&self, delivery: &Delivery) -> Result<Reply, String> {
         let what = format_args!("a reply of queue {}", self.queue.name);
-        let read = contain(&what, || worker_message_from_json(&delivery.body));
+        let read = contain(&what, || reply_from_json(&delivery.body));
         read.map_err(|why| why.to_string())?.map_err(|why| why.to_string())
     }
 
-    async fn hear(&mut self, said: Said, delivery: Delivery) {
-        let Said { worker, id, message } = said;
-        if let Some(register) = &message.register {
-            let instance = register.spec.as_ref().map_or(0, |spec| spec.instance);
-            self.open(&worker, instance);
+    pub(super) async fn set_aside(&self, delivery: Delivery, error: String) {
+        tracing::warn!(queue = %self.queue.name, %error, "a reply is set aside");
+        self.settle(Settlement::DeadLetter { delivery: Box::new(delivery), error }).await;
+    }
+
+    async fn hear(&mut self, said: Said, seal: Option<Seal>, delivery: Delivery) {
+        let mut ears = Ears {
+            scheduler: self.queue.desk.registrar.scheduler.as_str(),
+            trusted: self.queue.trusted,
+            challenges: &mut self.challenges,
+        };
+        let live = self.by_worker.get_mut(&said.worker).filter(|link| !link.awaiting.is_closed());
+        match ears.hear(&said, seal.as_ref(), live.map(|link| &mut link.sealed)) {
+            Standing::InOrder => self.pass_on(said, delivery).await,
+            Standing::Registers(sealed) => {
+                if !self.may_take_over(&said.worker, sealed).await {
+                    return self.refuse(said, Unheard::Forged, delivery).await;
+                }
+                let register = said.message.register.as_ref();
+                let spec = register.and_then(|register| register.spec.as_ref());
+                self.open(&said.worker, spec.map_or(0, |spec| spec.instance), sealed);
+                self.pass_on(said, delivery).await;
+            }
+            Standing::Asks => {
+                self.settle(Settlement::Done(delivery.receipt)).await;
+                self.challenge(&said.worker).await;
+            }
+            Standing::Late(key) => self.hear_late(said, key, delivery).await,
+            Standing::Stranger => self.hear_stranger(said, delivery).await,
+            Standing::Refused(why) => self.refuse(said, why, delivery).await,
         }
+    }
+
+    /// To the session of the worker, which is there.
+    async fn pass_on(&mut self, said: Said, delivery: Delivery) {
+        let Said { worker, id, message, .. } = said;
         let leaves = message.leave;
-        // The speaking half ends with the session, so a closed channel is a session that is over.
-        let live = self.by_worker.get_mut(&worker).filter(|link| !link.awaiting.is_closed());
-        let Some(link) = live else { return self.hear_stranger(worker, message, delivery).await };
+        let Some(link) = self.by_worker.get_mut(&worker) else { return };
         let says_nothing_durable = message.register.is_none() && message.reports.is_empty();
         let input = match link.session.read(message) {
             Ok(input) => input,
@@ -114,9 +142,60 @@ impl Links {
         }
     }
 
-    fn open(&mut self, worker: &str, instance: u64) {
+    /// Whether a registration may end the session that the worker has: the loop decides whether it
+    /// is let in, but by then the other one would be closed.
+    async fn may_take_over(&self, worker: &str, sealed: Option<SealedSession>) -> bool {
+        let shown = sealed.map(|sealed| sealed.key);
+        let Some(before) = self.by_worker.get(worker).and_then(|link| link.sealed) else {
+            return true;
+        };
+        if shown == Some(before.key) {
+            return true;
+        }
+        let bound = self.queue.desk.key_of(worker).await;
+        bound.is_ok_and(|bound| bound.is_none_or(|bound| Some(bound.key) == shown))
+    }
+
+    /// Nothing of it counts. Only a way out is told, and nothing of attempts: whoever said it is
+    /// not who they say.
+    pub(super) async fn refuse(&mut self, said: Said, why: Unheard, delivery: Delivery) {
+        let Said { worker, kind, .. } = said;
+        denials::note(Cause::Signature, kind, &format!("queue {}", self.queue.name), &why);
+        if self.remind(&worker) {
+            match why {
+                Unheard::Outdated => self.challenge(&worker).await,
+                Unheard::Unsigned | Unheard::Forged => {
+                    let (code, message) = (UNSIGNED, why.to_string());
+                    let (id, attempt) = (None, None);
+                    let told = Dispatch::Refused { id, attempt, code, message: &message };
+                    self.tell(&worker, vec![told.to_json()]).await;
+                }
+            }
+        }
+        let settlement = match why {
+            // It may only have been delivered twice.
+            Unheard::Outdated => Settlement::Done(delivery.receipt),
+            Unheard::Unsigned | Unheard::Forged => {
+                let error = why.to_string();
+                Settlement::DeadLetter { delivery: Box::new(delivery), error }
+            }
+        };
+        self.settle(settlement).await;
+    }
+
+    pub(super) async fn challenge(&mut self, worker: &str) {
+        let registrar = &self.queue.desk.registrar;
+        let nonce = self.challenges.of(worker, registrar);
+        let (scheduler, epoch) = (registrar.scheduler.as_str(), registrar.epoch.0);
+        let told = Dispatch::Challenge { worker, scheduler, nonce: hex(&nonce.0), epoch };
+        let told = told.to_json();
+        self.tell(worker, vec![told]).await;
+    }
+
+    fn open(&mut self, worker: &str, instance: u64, sealed: Option<SealedSession>) {
+        let shown = Shown::Signed(sealed.map(|sealed| sealed.key));
         // What a queue has delivered needs no receipt of its own.
-        let (session, told, _) = WorkerSession::open(&self.queue.desk);
+        let (session, told, _) = WorkerSession::open(&self.queue.desk, shown);
         let (awaiting, questions) = mpsc::unbounded_channel();
         let speaker = Speaker {
             worker: worker.to_owned(),
@@ -128,7 +207,7 @@ impl Links {
         };
         tokio::spawn(speaker.speak());
         self.reminded.remove(worker);
-        let before = self.by_worker.insert(worker.to_owned(), Link { session, awaiting });
+        let before = self.by_worker.insert(worker.to_owned(), Link { session, awaiting, sealed });
         if let Some(before) = before {
             before.session.close(None);
         }
@@ -151,57 +230,13 @@ impl Links {
         self.close(worker, Some(end));
     }
 
-    /// A worker that has no session, because this scheduler has just started or has given it up.
-    /// What it says of its attempts is taken, fenced as ever; and it is told to register.
-    async fn hear_stranger(&mut self, worker: String, message: v1::WorkerMessage, from: Delivery) {
-        self.by_worker.remove(&worker);
-        let mut told = Vec::new();
-        if !message.logs.is_empty()
-            && let Ok(name) = Name::new(&worker)
-        {
-            let (receipt, _) = Receipt::new();
-            self.queue.desk.logs.keep(&name, message.logs, 0, &receipt);
-        }
-        for report in message.reports {
-            let attempt = Attempt { job: report.job, token: report.token };
-            let (Ok((held, report)), Ok(name)) = (report_from_wire(report), Name::new(&worker))
-            else {
-                continue;
-            };
-            let command = Command::Report { worker: name, attempt: held, report };
-            let settled = match self.queue.desk.handle.command(vec![command]).await {
-                Ok(mut settled) => settled.pop(),
-                Err(why) => {
-                    tracing::debug!(%worker, %why, "a report is given back");
-                    return self.settle(Settlement::Release(from.receipt)).await;
-                }
-            };
-            if let Some(Err(rejection)) = settled.map(|settled| settled.result) {
-                let (attempt, message) = (Some(attempt), rejection.to_string());
-                let refused = Dispatch::Refused {
-                    id: None,
-                    attempt,
-                    code: code(&rejection),
-                    message: &message,
-                };
-                told.push(refused.to_json());
-            }
-        }
-        if !message.leave && self.remind(&worker) {
-            let reason = "this worker has no session; register, and say what it still holds";
-            told.push(Dispatch::Reconnect { reason }.to_json());
-        }
-        let told =
-            told.into_iter().map(|body| Outgoing::new(Channel::dispatch(worker.as_str()), body));
-        let told: Vec<Outgoing> = told.collect();
-        self.settle(Settlement::Done(from.receipt)).await;
-        if !told.is_empty() {
-            self.send(Outbound::Tell(told)).await;
-        }
+    /// The speaking half ends with the session, so a closed channel is a session that is over.
+    pub(super) fn has_session(&self, worker: &str) -> bool {
+        self.by_worker.get(worker).is_some_and(|link| !link.awaiting.is_closed())
     }
 
     /// Whether it is time to tell the worker again.
-    fn remind(&mut self, worker: &str) -> bool {
+    pub(super) fn remind(&mut self, worker: &str) -> bool {
         let now = Instant::now();
         if self.reminded.len() >= STRANGERS_MAX {
             self.reminded.clear();
@@ -214,7 +249,15 @@ impl Links {
         true
     }
 
-    async fn settle(&self, settlement: Settlement) {
+    pub(super) async fn tell(&self, worker: &str, bodies: Vec<Vec<u8>>) {
+        let told = bodies.into_iter().map(|body| Outgoing::new(Channel::dispatch(worker), body));
+        let told: Vec<Outgoing> = told.collect();
+        if !told.is_empty() {
+            self.send(Outbound::Tell(told)).await;
+        }
+    }
+
+    pub(super) async fn settle(&self, settlement: Settlement) {
         self.send(Outbound::Settle(vec![settlement])).await;
     }
 

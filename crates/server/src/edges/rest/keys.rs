@@ -24,6 +24,8 @@ pub(super) struct SchedulerIdentity {
     scheduler: String,
     /// The reign that it is in.
     epoch: u64,
+    /// What its checkpoints are signed with: Ed25519, in hexadecimal.
+    key: String,
 }
 
 /// Who the scheduler is
@@ -35,7 +37,8 @@ pub(super) struct SchedulerIdentity {
 )]
 pub(super) async fn identity(State(rest): State<Rest>) -> Json<SchedulerIdentity> {
     let v1::Introduction { scheduler, epoch } = rest.desk.registrar.introduction();
-    Json(SchedulerIdentity { scheduler, epoch })
+    let key = rest.desk.registrar.key.to_string();
+    Json(SchedulerIdentity { scheduler, epoch, key })
 }
 
 /// Which key speaks for a worker.

@@ -23,8 +23,6 @@ use thread::{Work, Writer};
 
 const FOLDER: &str = "logs";
 const FILE: &str = "output.sqlite";
-/// Of the file, in the data directory.
-pub(crate) const PATH: &str = "logs/output.sqlite";
 /// Bytes that may wait to be written; beyond, output is cut.
 const QUEUED_BYTES_MAX: usize = 32 << 20;
 
@@ -57,7 +55,7 @@ impl Receipt {
         (Receipt(Arc::new(sender)), receiver)
     }
 
-    fn done(&self, number: u64) {
+    pub(crate) fn done(&self, number: u64) {
         self.0.send_if_modified(|done| {
             let later = number > *done;
             *done = number.max(*done);

@@ -67,6 +67,7 @@ fn speaker(command: &Command) -> Option<&WorkerId> {
         | Command::Warm { .. }
         | Command::Tick
         | Command::ExtendTerms { .. }
+        | Command::Checkpoint(_)
         | Command::StepClock { .. } => None,
     }
 }

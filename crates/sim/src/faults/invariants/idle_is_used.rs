@@ -1,6 +1,6 @@
 //! No ready job waits while an idle worker could run it.
 
-use bellwether_core::model::{Receiver, Strategy, Target, WorkerStatus};
+use bellwether_core::model::{Receiver, Strategy, Target};
 use bellwether_core::{Engine, Job, JobState, Worker};
 
 use super::Invariant;
@@ -41,13 +41,13 @@ fn is_ready(engine: &Engine, job: &Job) -> bool {
     job.state == JobState::Ready && !engine.state().paused().contains(job.spec.kind())
 }
 
-fn is_idle(worker: &Worker) -> bool {
+pub(super) fn is_idle(worker: &Worker) -> bool {
     // A queue that is not ours counts too.
     let unused = worker.held.is_empty() && worker.foreign_queue == 0;
-    worker.status == WorkerStatus::Open && !worker.draining && unused
+    worker.takes_jobs() && unused
 }
 
-fn suits(worker: &Worker, job: &Job, given: Option<&Receiver>) -> bool {
+pub(super) fn suits(worker: &Worker, job: &Job, given: Option<&Receiver>) -> bool {
     let needs = &job.spec.requirements;
     let role = job.escalated.as_ref().and_then(|escalated| escalated.role.as_ref());
     let own = given.map_or_else(|| needs.target.clone(), Receiver::target);

@@ -1,5 +1,6 @@
 //! No worker is given more than its slots and the prefetch, its queue bound or its resources
-//! allow, hedges included; nor anything while it drains, is away, or lacks what the job needs.
+//! allow, hedges included; nor anything while it drains, is away or silent, or lacks what the job
+//! needs.
 
 use bellwether_core::Event;
 use bellwether_core::model::{JobNo, Target, WorkerNo};
@@ -40,6 +41,9 @@ fn is_suitable(job: JobNo, worker: &WorkerRecord, ledger: &Ledger) -> Result<(),
     if worker.draining || worker.away {
         let (draining, away) = (worker.draining, worker.away);
         return Err(format!("job {job} goes to {id} (draining {draining}, away {away})"));
+    }
+    if worker.silent {
+        return Err(format!("job {job} goes to {id}, which answers nothing"));
     }
     if ledger.paused().contains(record.spec.kind()) {
         return Err(format!("job {job} is of type {}, which is paused", record.spec.kind()));

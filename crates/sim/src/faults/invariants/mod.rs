@@ -20,6 +20,7 @@ mod limits_hold;
 mod memory_bounded;
 mod no_loss_by_own_pause;
 mod one_key_one_job;
+mod quiet_moves_on;
 mod refused_never_happens;
 mod same_commands_same_events;
 mod same_journal_same_hash;
@@ -71,6 +72,7 @@ pub(crate) fn all(config: &Config) -> Vec<Box<dyn Invariant>> {
         Box::new(attempts_bounded::AttemptsBounded),
         Box::new(memory_bounded::MemoryBounded),
         Box::new(idle_is_used::IdleIsUsed),
+        Box::new(quiet_moves_on::QuietMovesOn::default()),
         Box::new(same_commands_same_events::SameCommandsSameEvents),
         Box::new(same_journal_same_hash::SameJournalSameHash),
         Box::new(snapshot_equals_replay::SnapshotEqualsReplay::default()),

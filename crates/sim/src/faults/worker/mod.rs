@@ -34,6 +34,8 @@ pub(crate) struct SimWorker {
     pub lacks: Option<Name>,
     /// It heartbeats and makes no progress.
     pub gray: bool,
+    /// It heartbeats, and what it says of its attempts reaches nobody.
+    pub mute: bool,
     /// What it missed while it was stopped; none if it runs.
     pub missed: Option<Vec<Due>>,
     link: Link,
@@ -90,6 +92,7 @@ impl SimWorker {
             alive: false,
             lacks: None,
             gray: false,
+            mute: false,
             missed: None,
             link: Link::Down,
             connections: 0,
@@ -141,6 +144,7 @@ impl SimWorker {
             WorkerDue::Reconnects { connection } => self.reconnect(stage, connection),
             WorkerDue::Recovers => {
                 self.gray = false;
+                self.mute = false;
                 self.resume_work(stage);
             }
             WorkerDue::Resumes | WorkerDue::Rejoins => {
@@ -154,6 +158,7 @@ impl SimWorker {
         stage.note(|| format!("{} dies holding {}", self.spec.id, self.held.len()));
         self.alive = false;
         self.gray = false;
+        self.mute = false;
         self.missed = None;
         self.link = Link::Down;
         self.held.clear();
@@ -300,6 +305,9 @@ impl SimWorker {
     }
 
     fn send(&self, stage: &mut Stage, about: About, command: Command) {
+        if self.mute && matches!(command, Command::Report { .. } | Command::ModelLoaded { .. }) {
+            return;
+        }
         let from = Asker::Worker { worker: self.index, instance: self.spec.instance, about };
         let letter = Due::Arrives(Box::new(Letter { from, command }));
         stage.send(Place::Worker(self.index), Place::Scheduler, letter);

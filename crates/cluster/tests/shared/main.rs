@@ -1,0 +1,9 @@
+//! Schedulers that share a log in real servers, which the tests start, kill and pause.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod backend;
+mod conforms;
+mod link;
+mod losses;
+mod scheduler;
+mod takeover;
