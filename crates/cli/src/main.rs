@@ -44,6 +44,7 @@ struct Arguments {
 }
 
 #[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "there is one of it, and it is taken apart at once")]
 enum Command {
     Serve(serve::Arguments),
     Worker(worker::Arguments),

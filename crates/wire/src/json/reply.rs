@@ -21,6 +21,7 @@ const HANDOFF: [&str; 5] = ["type", "job_id", "receiver", "payload_hash", "signa
 const NUMBER: &str = "it must be a whole number, and higher with every message";
 
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "it is made for a message and taken apart at once")]
 pub enum Reply {
     Said(Said, Option<Seal>),
     /// Whoever holds the attempt has signed it; who brings it does not matter.
