@@ -5,6 +5,7 @@
 //!
 //! Deliberately absent: decisions, which are the core's alone, and any second way to change state.
 
+pub mod backup;
 pub mod checkpoints;
 pub mod config;
 pub mod descriptors;
@@ -12,6 +13,7 @@ mod disk_budget;
 pub mod edges;
 pub mod event_loop;
 pub mod identity;
+mod log_rate;
 pub mod position;
 mod priority;
 pub mod projections;
@@ -19,5 +21,6 @@ pub mod server;
 mod sinks;
 
 pub use config::ServerConfig;
+pub use edges::desk::{ReloadWish, Reloaded};
 pub use event_loop::RecoverError;
 pub use server::{Server, StartError};

@@ -15,7 +15,7 @@ use bellwether_wire::signing::key_file::KeyFileError;
 use bellwether_wire::v1::scheduler_server::SchedulerServer;
 use bellwether_wire::v1::worker_link_server::WorkerLinkServer;
 use tokio::net::TcpSocket;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{mpsc as mpsc_async, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic_health::ServingStatus;
@@ -23,7 +23,9 @@ use tonic_health::ServingStatus;
 use crate::checkpoints::{Checkpoints, Signer};
 use crate::config::{JournalKind, Limits, ServerConfig};
 use crate::disk_budget::DiskBudget;
-use crate::edges::desk::{Audience, Desk, JobIds};
+use crate::edges::desk::{
+    Audience, Backups, Desk, JobIds, QueuesInFront, ReloadWish, Reloaded, Reloads,
+};
 use crate::edges::explain::Refusals;
 use crate::edges::grpc::{SchedulerService, WorkerLinkService};
 use crate::edges::http::{self, HttpState};
@@ -33,7 +35,7 @@ use crate::edges::rest::Guard;
 use crate::edges::security::authorize::Door;
 use crate::edges::security::hosts::Hosts;
 use crate::edges::security::keyring::Keyring;
-use crate::edges::security::tls::{TlsError, acceptor};
+use crate::edges::security::tls::{Certificates, TlsError};
 use crate::edges::security::tokens::TokensError;
 use crate::edges::security::{Exposed, check_exposure};
 use crate::edges::webhooks::{Webhooks, WebhooksError};
@@ -127,6 +129,10 @@ pub struct Server {
     checkpoints: Checkpoints,
     /// None: nobody is asked for a token.
     keyring: Option<Arc<Keyring>>,
+    /// None: it serves without TLS.
+    certificates: Option<Certificates>,
+    /// Of clients that want it to read its files again.
+    wishes: mpsc_async::Receiver<ReloadWish>,
     /// Ends with the server.
     _background: Aside,
 }
@@ -139,8 +145,10 @@ impl Server {
         make_data_dir(&config.data_dir)?;
         let keyring = Keyring::open(&config)?.map(Arc::new);
         let door = Door::new(keyring.as_ref().map(|keyring| keyring.tokens()));
-        let tls = |protocol| config.tls.as_ref().map(|files| acceptor(files, protocol)).transpose();
-        let (grpc_tls, http_tls) = (tls("h2")?, tls("http/1.1")?);
+        let certificates = config.tls.as_ref().map(Certificates::open).transpose()?;
+        let grpc_tls = certificates.as_ref().map(Certificates::grpc);
+        let http_tls = certificates.as_ref().map(Certificates::http);
+        let (reloads, wishes) = Reloads::new();
         let (grpc_socket, grpc_address) = bind(config.grpc, None).await?;
         let (http_socket, http_address) = bind(config.http, Some(HTTP_BUFFER_BYTES)).await?;
         // Before anybody can connect, so that nobody comes without a token that is there.
@@ -156,7 +164,7 @@ impl Server {
         let background = Aside::onlookers().map_err(StartError::Thread)?;
         let started = tokio::task::spawn_blocking({
             let (config, background) = (config.clone(), background.handle());
-            move || start_loop(&config, background)
+            move || start_loop(&config, background, reloads)
         });
         let (desk, metrics) = started.await.map_err(|panic| StartError::Thread(panic.into()))??;
         let handle = desk.handle.clone();
@@ -217,6 +225,8 @@ impl Server {
         Ok(Server {
             handle,
             keyring,
+            certificates,
+            wishes,
             grpc_address,
             http_address,
             stop_serving,
@@ -244,11 +254,35 @@ impl Server {
         self.keyring.as_ref()?.local.as_ref()?.read().ok()
     }
 
-    /// Reads again what may change while the server runs: the tokens.
-    pub fn reload(&self) {
-        if let Some(keyring) = &self.keyring {
-            keyring.reload();
+    /// The next wish of a client to have everything read again. Whoever runs the server calls
+    /// [`Server::reload`], reads what is theirs, and answers.
+    pub async fn reload_wish(&mut self) -> ReloadWish {
+        match self.wishes.recv().await {
+            Some(wish) => wish,
+            // Nobody can wish for it any more.
+            None => std::future::pending().await,
         }
+    }
+
+    /// Reads again what may change while the server runs: tokens and certificates. What can't be used
+    /// leaves everything as it was.
+    pub fn reload(&self) -> Vec<Reloaded> {
+        let tokens = self.keyring.as_ref().map(|keyring| {
+            let file = keyring.file().display();
+            let outcome = match keyring.reload() {
+                Ok(true) => Ok(format!("{file} lets others in than before")),
+                Ok(false) => Ok(format!("{file} has not changed")),
+                Err(error) => Err(error.to_string()),
+            };
+            Reloaded { what: "tokens", outcome }
+        });
+        let certificates = self.certificates.as_ref().map(|certificates| {
+            let shown = || format!("{} is used from now on", certificates.file().display());
+            let outcome =
+                certificates.reload().map(|()| shown()).map_err(|error| error.to_string());
+            Reloaded { what: "certificates", outcome }
+        });
+        tokens.into_iter().chain(certificates).collect()
     }
 
     /// Takes nothing more, makes everything durable, saves the state and sends workers away; what
@@ -361,6 +395,7 @@ fn open_journal(kind: JournalKind, dir: &Path) -> Result<Box<dyn Journal>, Start
 fn start_loop(
     config: &ServerConfig,
     background: tokio::runtime::Handle,
+    reloads: Reloads,
 ) -> Result<(Desk, Arc<Metrics>), StartError> {
     let journal = open_journal(config.journal, &config.data_dir)?;
     let history = History::new(journal.reader()?);
@@ -394,6 +429,7 @@ fn start_loop(
         epoch: journal.epoch(),
         policy: config.key_policy(),
     };
+    let backups = Backups::new(&config.data_dir, config.journal, journal.reader()?);
     let parts = Parts {
         journal,
         engine,
@@ -417,6 +453,7 @@ fn start_loop(
         .spawn(move || running.run())
         .map_err(StartError::Thread)?;
     let refusals = Refusals::default();
+    let queues = QueuesInFront::new(&config.queues, &metrics.queues);
     let desk = Desk {
         handle,
         ids,
@@ -429,6 +466,9 @@ fn start_loop(
         disk,
         audience,
         keys,
+        backups,
+        queues,
+        reloads,
     };
     Ok((desk, metrics))
 }

@@ -7,7 +7,7 @@ mod handle;
 mod message;
 mod recovery;
 mod run;
-mod settings;
+pub(crate) mod settings;
 mod snapshot;
 pub(crate) mod space;
 mod view;
