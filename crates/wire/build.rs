@@ -7,7 +7,7 @@ use prost::Message as _;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR")?).join("../../proto");
-    let files = ["job", "journal", "worker", "client", "snapshot"]
+    let files = ["job", "journal", "worker", "client", "snapshot", "members"]
         .map(|name| root.join("bellwether/v1").join(name).with_extension("proto"));
     for file in &files {
         println!("cargo::rerun-if-changed={}", file.display());

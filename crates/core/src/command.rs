@@ -113,6 +113,11 @@ pub enum Command {
     StepClock {
         ahead: WallAhead,
     },
+    /// Whoever leads is to know this, also after this scheduler.
+    Note {
+        name: Name,
+        value: Name,
+    },
 }
 
 /// What a worker says of an attempt. Every report is fenced by the attempt's token.

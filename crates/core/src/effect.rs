@@ -122,7 +122,8 @@ pub(crate) fn effects_of(state: &State, seq: Seq, event: &Event) -> Effects {
         | Event::TermsExtended { .. }
         | Event::ActorNamed { .. }
         | Event::Checkpointed { .. }
-        | Event::ClockStepped { .. } => Effects::new(),
+        | Event::ClockStepped { .. }
+        | Event::Noted { .. } => Effects::new(),
     }
 }
 

@@ -98,6 +98,18 @@ impl Engine {
         self.custom_predictor = true;
     }
 
+    /// Nothing more is decided: entries of another engine follow. What was to be done outside is the
+    /// other's to do.
+    ///
+    /// # Panics
+    /// If something that was decided is not durable.
+    pub fn follow(&mut self) {
+        assert!(self.batch.is_empty() && self.durable == self.state.seq, "all is durable first");
+        self.pending.clear();
+        self.released.clear();
+        self.fresh = true;
+    }
+
     /// Takes over a durable entry of the journal.
     ///
     /// # Panics
@@ -203,6 +215,7 @@ impl Engine {
                 Ok(Answer::Done)
             }
             Command::StepClock { ahead } => self.step_clock(ahead),
+            Command::Note { name, value } => self.note(name, value),
         }
     }
 

@@ -238,6 +238,11 @@ pub enum Event {
         from: WallAhead,
         to: WallAhead,
     },
+    /// The next leader is to know this.
+    Noted {
+        name: Name,
+        value: Name,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -406,7 +411,8 @@ impl Event {
             | Event::TermsExtended { .. }
             | Event::ActorNamed { .. }
             | Event::Checkpointed { .. }
-            | Event::ClockStepped { .. } => None,
+            | Event::ClockStepped { .. }
+            | Event::Noted { .. } => None,
         }
     }
 
@@ -509,4 +515,5 @@ names! {
     Event::ActorNamed { .. } => "actor_named",
     Event::Checkpointed { .. } => "checkpoint_signed",
     Event::ClockStepped { .. } => "clock_stepped",
+    Event::Noted { .. } => "noted",
 }

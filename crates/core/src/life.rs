@@ -164,7 +164,8 @@ impl Entry {
             | Event::TermsExtended { .. }
             | Event::ActorNamed { .. }
             | Event::Checkpointed { .. }
-            | Event::ClockStepped { .. } => return None,
+            | Event::ClockStepped { .. }
+            | Event::Noted { .. } => return None,
         };
         Some((self.event.job()?, from, to))
     }

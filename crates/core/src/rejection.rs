@@ -71,6 +71,10 @@ pub enum Rejection {
     BadSlots { id: WorkerId, given: u32, max: u32 },
     #[error("worker {id} lists {given} {what}; at most {max} are allowed")]
     TooManyLabels { id: WorkerId, what: &'static str, given: usize, max: usize },
+    #[error(
+        "{max} things are noted for the next leader already; configure fewer queues and webhooks"
+    )]
+    TooManyNotes { max: usize },
     #[error("worker {id} is bound to a key; sign with it, or choose another id")]
     KeyMissing { id: WorkerId },
     #[error(

@@ -46,6 +46,8 @@ pub struct State {
     pub workers: Table<WorkerNo, Worker>,
     pub actors: Actors,
     pub paused: BTreeSet<Name>,
+    /// What one leader leaves for the next.
+    pub notes: BTreeMap<Name, Name>,
     pub statistics: Statistics,
     pub breaker: Breaker,
     pub hedging: Hedging,
@@ -344,6 +346,11 @@ impl State {
     /// The time of the latest event.
     pub fn event_time(&self) -> Timestamp {
         self.event_time
+    }
+
+    /// What was noted under this name last.
+    pub fn note(&self, name: &str) -> Option<&Name> {
+        self.notes.get(name)
     }
 
     /// How far the wall clock is ahead of the scheduler's time.

@@ -5,7 +5,6 @@
 
 mod place;
 mod sentence;
-mod stranded;
 mod survey;
 
 use crate::index::groups::Lack;

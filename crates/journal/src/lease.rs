@@ -35,6 +35,15 @@ impl Lease {
         self.0.store(OVER, Ordering::Release);
     }
 
+    pub fn is_forever(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == u64::MAX
+    }
+
+    /// Whether it was ended.
+    pub fn is_over(&self) -> bool {
+        self.0.load(Ordering::Acquire) == 0
+    }
+
     pub fn holds_at(&self, now: Micros) -> bool {
         now.0 < self.0.load(Ordering::Acquire)
     }

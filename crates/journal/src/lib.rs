@@ -11,7 +11,6 @@
 pub mod chain;
 mod codec;
 pub mod conformance;
-pub mod copy;
 mod disk;
 pub mod envelope;
 pub mod file;
@@ -31,7 +30,6 @@ pub mod thread;
 pub use chain::{Chain, Head};
 pub use codec::decode::Record;
 pub use codec::salvage::{Salvaged, salvage};
-pub use copy::{Copied, TakesCopies};
 pub use envelope::Envelope;
 pub use file::FileJournal;
 pub use journal::{

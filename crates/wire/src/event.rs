@@ -237,6 +237,9 @@ pub fn event_to_wire(event: &Event) -> Wire {
             name: actor.name.to_string(),
             peer: text(actor.peer.as_ref()),
         }),
+        Event::Noted { name, value } => {
+            Wire::Noted(v1::Noted { name: name.to_string(), value: value.to_string() })
+        }
         Event::ClockStepped { from, to } => {
             Wire::ClockStepped(v1::ClockStepped { from: from.0, to: to.0 })
         }
@@ -423,6 +426,10 @@ pub fn event_from_wire(wire: Wire) -> Result<Event, Malformed> {
         Wire::ActorNamed(m) => Event::ActorNamed {
             number: ActorNo(m.number),
             actor: Actor { name: name("name", &m.name)?, peer: optional_name("peer", &m.peer)? },
+        },
+        Wire::Noted(m) => Event::Noted {
+            name: name("noted.name", &m.name)?,
+            value: name("noted.value", &m.value)?,
         },
         Wire::ClockStepped(m) => {
             Event::ClockStepped { from: WallAhead(m.from), to: WallAhead(m.to) }

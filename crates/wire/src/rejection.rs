@@ -87,6 +87,7 @@ pub fn kind_and_code(rejection: &Rejection) -> (Kind, &'static str) {
         Rejection::UnknownWorker { .. } => (Kind::Unknown, "unknown_worker"),
         Rejection::BadSlots { .. } => (Kind::Invalid, "bad_slots"),
         Rejection::TooManyLabels { .. } => (Kind::Invalid, "too_many_labels"),
+        Rejection::TooManyNotes { .. } => (Kind::Invalid, "too_many_notes"),
         Rejection::KeyMissing { .. } => (Kind::Denied, "key_missing"),
         Rejection::OtherKey { .. } => (Kind::Denied, "other_key"),
         Rejection::KeyNotApproved { .. } => (Kind::Denied, "key_not_approved"),

@@ -171,6 +171,9 @@ impl State {
             Event::ClockStepped { to, .. } => self.step_clock(*to),
             // What it says is of the journal, not of the state.
             Event::Checkpointed { .. } => {}
+            Event::Noted { name, value } => {
+                self.notes.insert(name.clone(), value.clone());
+            }
             Event::ActorNamed { number, actor } => self.name_actor(*number, actor, seq),
         }
     }

@@ -11,6 +11,7 @@ mod fleet;
 mod hand_off;
 mod heartbeat;
 mod keys;
+mod note;
 mod pin;
 mod register;
 mod report;

@@ -30,5 +30,7 @@ pub const PREDICTION_KEYS_MAX: usize = 200_000;
 pub const INTERNED_MAX: usize = 100_000;
 /// Samples of one type that history from elsewhere may bring.
 pub const SAMPLES_MAX: usize = 128;
+/// Things that one leader leaves for the next.
+pub const NOTES_MAX: usize = 1_000;
 /// People and programs whose names are remembered for the events that they cause.
 pub const ACTORS_MAX: usize = 1_000;

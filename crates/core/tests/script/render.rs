@@ -82,6 +82,7 @@ impl World {
             Event::Checkpointed { checkpoint } => format!("checkpoint {}", checkpoint.position),
             Event::ActorNamed { number, actor } => format!("actor {number} is {}", actor.name),
             Event::ClockStepped { to, .. } => format!("wall clock {:+} s", to.0 / 1_000_000),
+            Event::Noted { name, value } => format!("note {name} {value}"),
             Event::Warmed { kind, samples } => format!("warmed {kind} x{}", samples.len()),
             Event::DriftDetected { kind, error_percent, usual_percent } => {
                 format!("drift of {kind}: {error_percent}% instead of {usual_percent}%")

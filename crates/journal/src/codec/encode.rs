@@ -114,7 +114,8 @@ fn encode_event(buffer: &mut Vec<u8>, event: &Event) {
         | Event::TermsExtended { .. }
         | Event::ActorNamed { .. }
         | Event::Checkpointed { .. }
-        | Event::ClockStepped { .. } => event_to_wire(event).encode(buffer),
+        | Event::ClockStepped { .. }
+        | Event::Noted { .. } => event_to_wire(event).encode(buffer),
     }
 }
 

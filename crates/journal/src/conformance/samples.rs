@@ -15,7 +15,7 @@ use bellwether_core::{Decision, Entry, Event, Moved, Reason};
 use bytes::Bytes;
 
 /// How many kinds of events there are.
-pub const KINDS: u64 = 44;
+pub const KINDS: u64 = 45;
 
 #[derive(Debug)]
 pub struct Samples {
@@ -168,6 +168,7 @@ impl Samples {
             41 => Event::WorkerSilent { worker },
             42 => Event::WorkerHeard { worker },
             43 => Event::Checkpointed { checkpoint: Box::new(self.checkpoint()) },
+            44 => Event::Noted { name: Name::fixed("queue orders"), value: Name::fixed("17") },
             _ => Event::ClockStepped { from: self.wall_ahead(), to: self.wall_ahead() },
         }
     }

@@ -211,7 +211,8 @@ impl Ledger {
             | Event::TermsExtended { .. }
             | Event::ActorNamed { .. }
             | Event::Checkpointed { .. }
-            | Event::ClockStepped { .. } => {}
+            | Event::ClockStepped { .. }
+            | Event::Noted { .. } => {}
         }
     }
 

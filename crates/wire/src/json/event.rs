@@ -160,6 +160,9 @@ fn rarer(event: &Event) -> Value {
             "name": actor.name.as_str(),
             "peer": actor.peer.as_ref().map(|peer| peer.as_str()),
         }),
+        Event::Noted { name, value } => {
+            json!({ "name": name.as_str(), "value": value.as_str() })
+        }
         Event::ClockStepped { from, to } => json!({
             "by": offset(WallAhead(to.0.saturating_sub(from.0))),
             "wall_clock_ahead": offset(*to),

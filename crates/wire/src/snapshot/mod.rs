@@ -71,6 +71,11 @@ pub fn header_to_wire(format: u32, state: &State) -> v1::SnapshotHeader {
         moved_key_at: state.moved_key.at.0,
         moved_key_job: state.moved_key.job.0,
         last_actor: state.actors.last.0,
+        notes: state
+            .notes
+            .iter()
+            .map(|(name, value)| v1::Noted { name: name.to_string(), value: value.to_string() })
+            .collect(),
     }
 }
 
@@ -96,6 +101,9 @@ impl Restoring {
         state.moved_key = MovedKey { at, job };
         state.config = config_from_wire(config).map_err(|error| error.within("config"))?;
         state.config_version = header.config_version;
+        for note in &header.notes {
+            state.notes.insert(name("notes", &note.name)?, name("notes", &note.value)?);
+        }
         state.last_job = JobNo(header.last_job);
         state.last_run = RunNo(header.last_run);
         state.last_worker = WorkerNo(header.last_worker);

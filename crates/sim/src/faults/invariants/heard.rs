@@ -68,6 +68,7 @@ fn speaker(command: &Command) -> Option<&WorkerId> {
         | Command::Tick
         | Command::ExtendTerms { .. }
         | Command::Checkpoint(_)
-        | Command::StepClock { .. } => None,
+        | Command::StepClock { .. }
+        | Command::Note { .. } => None,
     }
 }
