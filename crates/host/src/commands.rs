@@ -51,7 +51,7 @@ impl<E: Edge> Host<E> {
         watcher: &E::Watcher,
         asker: E::Asker<WaitStarted>,
     ) {
-        if let Some(why) = self.mode.is_silent() {
+        if let Some(why) = self.mode.is_silent().or(self.mode.is_following()) {
             self.replies.give(Reply::Waiting(asker, Err(why)));
             return;
         }

@@ -25,6 +25,8 @@ listed! {
         ReleasesOutOfOrder,
         /// A scheduler that was away takes that for the silence of all others.
         TakesAbsenceForSilence,
+        /// Whether the reign still holds is judged by the time of the round before.
+        LeaseIgnoresPause,
         /// Spans follow the wall clock.
         FollowsWallClock,
     }

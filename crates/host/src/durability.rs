@@ -24,8 +24,10 @@ pub enum Failure {
     Misplaced,
     /// It may have been written, or a part of it, or nothing.
     Unknown,
-    /// Another scheduler has taken the journal.
+    /// Another scheduler has taken the journal; nothing was written.
     Fenced,
+    /// This scheduler's reign is over. What was under way may have been kept, or nothing of it.
+    Deposed,
 }
 
 impl From<&AppendError> for Failure {
@@ -36,7 +38,8 @@ impl From<&AppendError> for Failure {
             AppendError::Sync(_) | AppendError::Write(_) | AppendError::Gone { .. } => {
                 Failure::Unknown
             }
-            AppendError::Fenced { .. } | AppendError::Deposed => Failure::Fenced,
+            AppendError::Fenced { .. } => Failure::Fenced,
+            AppendError::Deposed => Failure::Deposed,
         }
     }
 }
@@ -93,7 +96,7 @@ impl<E: Edge> Host<E> {
     /// another's now.
     pub fn handle_failure(&mut self, failure: Failure) {
         let goes_on = match failure {
-            Failure::Fenced => self.has(Defect::AnswersWhenDeposed),
+            Failure::Fenced | Failure::Deposed => self.has(Defect::AnswersWhenDeposed),
             Failure::Unknown => self.has(Defect::IgnoreAppendFailure),
             Failure::Full | Failure::Misplaced => false,
         };
@@ -109,21 +112,27 @@ impl<E: Edge> Host<E> {
             Failure::Full => Unavailable::DiskFull,
             Failure::Misplaced => Unavailable::Rebuilt,
             Failure::Unknown if self.has(Defect::TellsUnknownAsRefused) => Unavailable::Rebuilt,
-            Failure::Unknown | Failure::Fenced => Unavailable::Unknown,
+            Failure::Deposed if self.has(Defect::TellsUnknownAsRefused) => Unavailable::Rebuilt,
+            Failure::Unknown | Failure::Fenced | Failure::Deposed => Unavailable::Unknown,
         };
         self.mode = match failure {
             Failure::Full => Mode::Rebuilding { full: true },
             Failure::Misplaced | Failure::Unknown => Mode::Rebuilding { full: false },
-            Failure::Fenced => Mode::Deposed,
+            Failure::Fenced | Failure::Deposed => Mode::Deposed,
         };
         self.in_flight.clear();
+        if self.mode == Mode::Deposed {
+            // What was ready has waited for a lease that did not come.
+            self.replies.withdraw();
+            self.waiters.withdraw();
+        }
         self.replies.fail(why, &mut self.outbox);
         self.outbox.end_all(why);
         self.waiters.clear();
         self.abandon_snapshot();
         match failure {
             Failure::Full => self.refuse_snapshots(Unavailable::DiskFull),
-            Failure::Fenced => self.refuse_snapshots(Unavailable::Deposed),
+            Failure::Fenced | Failure::Deposed => self.refuse_snapshots(Unavailable::Deposed),
             Failure::Misplaced | Failure::Unknown => {}
         }
     }
@@ -164,8 +173,10 @@ impl<E: Edge> Host<E> {
         observer: &mut impl Observer,
         deliver: impl FnMut(&E::Link, Result<Outgoing<E::Malformed>, End<E::Malformed>>) -> bool,
     ) {
-        self.release_effects(observer);
-        self.outbox.drain(deliver);
+        if !self.is_doubtful() {
+            self.release_effects(observer);
+            self.outbox.drain(deliver);
+        }
     }
 
     fn release_effects(&mut self, observer: &mut impl Observer) {

@@ -29,6 +29,10 @@ pub struct Host<E: Edge> {
     pub(crate) engine: Engine,
     pub(crate) mode: Mode,
     pub(crate) epoch: Epoch,
+    /// Whether no other scheduler can have taken over, as far as the driver knows.
+    pub(crate) lease_holds: bool,
+    /// When the lease was last looked at.
+    pub(crate) lease_seen: Micros,
     pub(crate) timeline: Timeline,
     /// The latest time, and what the wall clock showed then.
     pub(crate) now: Timestamp,
@@ -62,6 +66,8 @@ impl<E: Edge> Host<E> {
             engine,
             mode: Mode::Following,
             epoch: Epoch::default(),
+            lease_holds: true,
+            lease_seen: Micros(0),
             timeline: Timeline::default(),
             now: Timestamp(0),
             wall: Timestamp(0),
@@ -88,6 +94,13 @@ impl<E: Edge> Host<E> {
         self.durable = head;
     }
 
+    /// What the others know stands in this state: what led to it is no longer kept.
+    pub fn handle_state(&mut self, engine: Engine, head: Head) {
+        assert_eq!(self.mode, Mode::Following, "only a follower is told what to think");
+        self.abandon_snapshot();
+        self.stand_on(engine, head);
+    }
+
     /// The journal is this host's from now on, in this epoch. Settings that are given hold from now
     /// on; else those of the journal do.
     pub fn reign(
@@ -97,16 +110,28 @@ impl<E: Edge> Host<E> {
         settings: Option<Config>,
         observer: &mut impl Observer,
     ) {
+        self.keep_time(reading);
+        self.epoch = epoch;
+        self.lease_holds = true;
+        self.begin(settings, observer);
+    }
+
+    /// The scheduler's time goes on from here.
+    pub(crate) fn keep_time(&mut self, reading: Reading) {
         self.timeline = Timeline::begin(reading, self.state().event_time());
         self.now = self.time_at(reading);
         self.wall = reading.wall;
         self.swept_at = self.now;
-        self.epoch = epoch;
-        self.begin(settings, observer);
+        self.listens_until = self.now;
+        self.listened_at = self.now;
     }
 
     /// Nothing more is taken, and whoever still waits is sent away.
     pub fn handle_stop(&mut self) {
+        if self.is_doubtful() {
+            self.replies.withdraw();
+            self.waiters.withdraw();
+        }
         self.mode = Mode::Stopped;
         self.abandon_snapshot();
         self.refuse_snapshots(Unavailable::ShuttingDown);
@@ -143,12 +168,12 @@ impl<E: Edge> Host<E> {
 
     /// An answer that may be given now.
     pub fn poll_reply(&mut self) -> Option<Reply<E>> {
-        self.replies.poll()
+        if self.is_doubtful() { None } else { self.replies.poll() }
     }
 
     /// What a watcher is to be told now.
     pub fn poll_watched(&mut self) -> Option<(E::Watcher, Ended)> {
-        self.waiters.poll()
+        if self.is_doubtful() { None } else { self.waiters.poll() }
     }
 
     /// When to begin the next round at the latest: to call [`Host::handle_tick`] or, with a full
@@ -161,7 +186,8 @@ impl<E: Edge> Host<E> {
                 [self.next_round(), self.schedule.next_slice()].into_iter().flatten().min()
             }
             Mode::Full { probe_at } => Some(probe_at),
-            Mode::Rebuilding { .. } | Mode::Following | Mode::Deposed | Mode::Stopped => None,
+            Mode::Following => self.schedule.next_slice(),
+            Mode::Rebuilding { .. } | Mode::Deposed | Mode::Stopped => None,
         }
     }
 

@@ -10,6 +10,9 @@
 //! [`Host::poll_watched`]. At [`Host::next_deadline`] call [`Host::handle_tick`]. In every round,
 //! [`Host::poll_snapshot`] as long as it gives something.
 //!
+//! A driver whose journal can be taken by another scheduler says before anything is sent whether that
+//! may have happened ([`Host::handle_lease`]). When its reign is over it calls [`Host::follow`].
+//!
 //! Nobody is told anything, not even a refusal, before what it rests on is durable. A disk that is
 //! full, a journal that another scheduler has taken and one that is only followed are states of
 //! the host ([`Mode`]), not ends of the process.
@@ -23,6 +26,7 @@ pub mod defect;
 mod durability;
 mod edge;
 mod host;
+mod lease;
 mod mode;
 mod outbox;
 mod reply;
@@ -41,7 +45,7 @@ pub use outbox::{End, Outgoing, Refusal, Registered};
 pub use reply::{Reply, Settled, WaitStarted};
 pub use session::{NumberedReport, Registration, ReportNumber, SessionInput, SessionKey};
 pub use snapshots::{SnapshotRule, SnapshotWork, restore};
-pub use unavailable::Unavailable;
+pub use unavailable::{NOT_LEADER, Unavailable};
 pub use waiters::{Ended, Progress};
 
 /// A map for look-ups: its order is fixed by what it holds, and nothing is to depend on it.

@@ -42,6 +42,11 @@ impl Mode {
         }
     }
 
+    /// A follower is told of no ends: whoever waits for one asks the leader.
+    pub(crate) fn is_following(self) -> Option<Unavailable> {
+        (self == Mode::Following).then_some(Unavailable::Following)
+    }
+
     pub fn is_full(self) -> bool {
         matches!(self, Mode::Full { .. } | Mode::Rebuilding { full: true })
     }

@@ -122,6 +122,21 @@ impl<E: Edge> Replies<E> {
         }
     }
 
+    /// Answers that were not given may rest on what another has changed since.
+    pub(crate) fn withdraw(&mut self) {
+        let ready = self.ready.drain(..).map(|reply| match reply {
+            // It may have changed something, which may have been kept.
+            Reply::Settled(to, Ok(_)) => Reply::Settled(to, Err(Unavailable::Unknown)),
+            Reply::Waiting(to, Ok(_)) => Reply::Waiting(to, Err(Unavailable::Deposed)),
+            Reply::Seen(to, Ok(())) => Reply::Seen(to, Err(Unavailable::Deposed)),
+            told @ (Reply::Settled(..)
+            | Reply::Waiting(..)
+            | Reply::Seen(..)
+            | Reply::Snapshot(..)) => told,
+        });
+        self.ready = ready.collect();
+    }
+
     /// What they rest on has not happened, or nobody knows whether it has.
     pub(crate) fn fail(&mut self, why: Unavailable, outbox: &mut Outbox<E>) {
         for (_, pending) in self.waiting.drain(..) {

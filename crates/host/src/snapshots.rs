@@ -143,6 +143,14 @@ impl<E: Edge> Host<E> {
         }
     }
 
+    /// A follower that has taken in what there was saves its state by the same rule as a leader, so that
+    /// what led to it need not be kept here.
+    pub fn save_as_follower(&mut self) {
+        if self.mode == Mode::Following {
+            self.begin_snapshot();
+        }
+    }
+
     /// Freezes the state if a snapshot is due. All that was decided has been given to the journal.
     pub(crate) fn begin_snapshot(&mut self) {
         let schedule = &mut self.schedule;

@@ -2,6 +2,9 @@
 
 use bellwether_core::model::Micros;
 
+/// The code of whoever leads no more, or never did.
+pub const NOT_LEADER: &str = "not_leader";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unavailable {
     #[error("the disk is full; nothing new is taken until there is space again")]
@@ -22,9 +25,9 @@ pub enum Unavailable {
          with the same idempotency key"
     )]
     Unknown,
-    #[error("another scheduler has taken over; connect to it")]
+    #[error("another scheduler has taken over; ask that one")]
     Deposed,
-    #[error("this scheduler follows another; connect to that one")]
+    #[error("this scheduler follows another; ask that one")]
     Following,
     #[error("the snapshot could not be written; the scheduler's log says why")]
     NotSaved,
@@ -39,8 +42,7 @@ impl Unavailable {
             Unavailable::Busy => "busy",
             Unavailable::Rebuilt => "rebuilt",
             Unavailable::Unknown => "outcome_unknown",
-            Unavailable::Deposed => "deposed",
-            Unavailable::Following => "following",
+            Unavailable::Deposed | Unavailable::Following => NOT_LEADER,
             Unavailable::NotSaved => "not_saved",
         }
     }
@@ -53,7 +55,7 @@ impl Unavailable {
             Unavailable::ShuttingDown => Micros::from_secs(1),
             Unavailable::Busy => Micros::from_millis(200),
             Unavailable::Rebuilt | Unavailable::Unknown => Micros::from_millis(10),
-            Unavailable::Deposed | Unavailable::Following => Micros::from_millis(100),
+            Unavailable::Deposed | Unavailable::Following => Micros::from_millis(50),
         }
     }
 

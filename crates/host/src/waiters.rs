@@ -107,6 +107,11 @@ impl<W: Clone> Waiters<W> {
         self.results.clear();
     }
 
+    /// What was to be told may be old.
+    pub(crate) fn withdraw(&mut self) {
+        self.ready.clear();
+    }
+
     /// Forgets watchers that have gone.
     pub(crate) fn sweep(&mut self, is_gone: impl Fn(&W) -> bool) {
         self.by_job.retain(|_, waiters| {

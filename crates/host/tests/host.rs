@@ -260,7 +260,7 @@ fn a_host_that_another_has_deposed_falls_silent() {
     assert_eq!(world.host.mode(), Mode::Deposed);
     world.submit("b");
     world.host.handle_look("look");
-    assert_eq!(world.answers(), ["a outcome_unknown", "b deposed", "look Err(\"deposed\")"]);
+    assert_eq!(world.answers(), ["a outcome_unknown", "b not_leader", "look Err(\"not_leader\")"]);
     assert!(world.host.poll_batch().is_none() && world.host.next_deadline().is_none());
     world.host.handle_durable(world.journal.head(), &batch, &mut Unobserved);
     assert_eq!(world.answers(), [""; 0]);
@@ -382,4 +382,83 @@ fn a_reign_begins_where_the_journal_ends_if_the_wall_clock_is_behind_that() {
     assert_eq!(heir.now(), last + Micros::from_secs(5));
     let ahead = heir.state().wall_ahead();
     assert_eq!(ahead.on_the_wall(heir.now()), Timestamp(5_000_005));
+}
+
+#[test]
+fn without_its_lease_a_host_tells_nothing_until_it_holds_again() {
+    let mut world = World::new(Config::default());
+    world.host.handle_look("look");
+    world.host.handle_lease(Micros(100), Micros(100));
+    assert_eq!(world.answers(), [""; 0]);
+    world.submit("a");
+    world.append_all();
+    assert_eq!(world.answers(), [""; 0]);
+    world.host.handle_lease(Micros(110), Micros(200));
+    assert_eq!(world.answers(), ["look Ok(())", "a done"]);
+}
+
+#[test]
+fn whoever_waits_for_a_host_that_is_deposed_is_told_that_nobody_knows() {
+    let mut world = World::new(Config::default());
+    world.host.handle_lease(Micros(100), Micros(100));
+    world.submit("kept");
+    world.append_all();
+    world.host.handle_look("look");
+    world.submit("open");
+    world.host.handle_failure(Failure::Deposed);
+    let mut told = world.answers();
+    told.sort_unstable();
+    assert_eq!(told, ["kept outcome_unknown", "look Err(\"not_leader\")", "open outcome_unknown"]);
+}
+
+#[test]
+fn a_host_that_stepped_down_follows_and_reigns_again() {
+    let mut world = World::new(Config::default());
+    world.submit("a");
+    world.append_all();
+    world.host.handle_failure(Failure::Deposed);
+    // All of it is committed, so it goes on with the state that it has.
+    assert!(!world.host.is_ahead());
+    world.host.follow(reading(world.now), None);
+    assert_eq!(world.host.mode(), Mode::Following);
+    world.answers();
+    world.submit("b");
+    assert_eq!(world.answers(), ["b not_leader"]);
+
+    let mut other = MemoryJournal::open(&world.store).unwrap();
+    let mut leader = Host::<TestEdge>::new(
+        Engine::new(Config::default()),
+        Head::default(),
+        Seq(0),
+        SnapshotRule::every(1_000_000),
+    );
+    for record in other.read(Seq(1)).unwrap() {
+        let record = record.unwrap();
+        leader.handle_entries(&record.entries, record.head());
+    }
+    leader.reign(reading(5), other.epoch(), None, &mut Unobserved);
+    let job = JobSpec::new(Name::fixed("c"), Name::fixed("render"));
+    let submit = vec![Command::Submit(Submission::one(job))];
+    leader.handle_commands(submit, None, "c", &mut Unobserved);
+    let batch = leader.poll_batch().unwrap();
+    let head = other.append(other.epoch(), other.head().seq, &batch).unwrap();
+    world.host.handle_entries(&batch, head);
+    world.journal = MemoryJournal::open(&world.store).unwrap();
+    let epoch = world.journal.epoch();
+    world.host.reign(reading(world.now), epoch, None, &mut Unobserved);
+    world.append_all();
+    assert!(world.host.state().job_no("c").is_some());
+    world.submit("d");
+    world.append_all();
+    assert_eq!(world.answers(), ["d done"]);
+}
+
+#[test]
+#[should_panic(expected = "all is durable first")]
+fn a_host_that_is_ahead_does_not_follow_with_what_may_not_have_happened() {
+    let mut world = World::new(Config::default());
+    world.submit("a");
+    world.host.handle_failure(Failure::Deposed);
+    assert!(world.host.is_ahead());
+    world.host.follow(reading(world.now), None);
 }

@@ -57,6 +57,7 @@ impl Defect {
                 HostDefect::ForgetsSettings => &["settings_are_kept"],
                 HostDefect::LosesEffects => &["effects_follow_events"],
                 HostDefect::ReleasesOutOfOrder => &["durable_before_visible"],
+                HostDefect::LeaseIgnoresPause => &["deposed_is_silent"],
                 HostDefect::TakesAbsenceForSilence => &["no_loss_by_own_pause"],
                 HostDefect::FollowsWallClock => {
                     &["timers_follow_monotonic_time", "no_loss_by_own_pause"]

@@ -41,6 +41,10 @@ pub(crate) enum Due {
     Continues {
         reign: u32,
     },
+    /// A scheduler that was cut off from the journal has lost its lease: another takes over.
+    TakesOver {
+        reign: u32,
+    },
     /// A new scheduler process starts.
     Boots,
     Worker {

@@ -157,6 +157,11 @@ impl World {
             Due::Rebuilds { reign } => self.scheduler.rebuild(stage, reign),
             Due::Wakes { reign } => self.scheduler.wake(stage, reign),
             Due::Continues { reign } => self.continue_scheduler(reign),
+            Due::TakesOver { reign } => {
+                if self.scheduler.succeed(stage, reign) {
+                    self.break_connections();
+                }
+            }
             Due::Boots => {
                 if self.scheduler.boot(stage) {
                     self.break_connections();
@@ -253,9 +258,7 @@ impl World {
                 self.stage.after(delay, Due::Chaos(ChaosDue::DiskFills));
             }
             ChaosDue::Takeover => {
-                if self.scheduler.depose(&mut self.stage) {
-                    self.break_connections();
-                }
+                self.scheduler.cut_off(&mut self.stage);
                 let delay = self.stage.random.between(1, 2 * self.stage.weather.takeover_every);
                 self.stage.after(delay, Due::Chaos(ChaosDue::Takeover));
             }

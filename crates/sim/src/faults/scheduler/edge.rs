@@ -66,6 +66,13 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
+    /// All connections are gone; what was counted goes on, so that no number is given twice.
+    pub(super) fn start_over(&mut self) {
+        self.of_worker.clear();
+        self.letters.clear();
+        self.reports.clear();
+    }
+
     pub(super) fn answered(&mut self, ticket: Ticket) -> Option<Unanswered> {
         self.letters.remove(&ticket)
     }

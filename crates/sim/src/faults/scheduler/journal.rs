@@ -59,6 +59,7 @@ impl Scheduler {
     }
 
     fn send_all(&mut self, stage: &mut Stage, process: &mut Process) -> bool {
+        self.renew(stage, process);
         for parcel in process.outgoing(stage) {
             process.send(stage, parcel);
             if self.crashes(stage, process, Moment::Releasing) {
@@ -186,7 +187,7 @@ impl Scheduler {
         }
     }
 
-    fn append_failed(
+    pub(super) fn append_failed(
         &mut self,
         stage: &mut Stage,
         process: &mut Process,
@@ -195,6 +196,7 @@ impl Scheduler {
         stage.count(match failure {
             Failure::Full => "disk_full",
             Failure::Fenced => "fenced",
+            Failure::Deposed => "deposed",
             Failure::Misplaced | Failure::Unknown => "rebuilt_in_place",
         });
         stage.note(|| format!("the append fails: {failure:?}"));

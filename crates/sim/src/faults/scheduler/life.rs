@@ -10,6 +10,7 @@ use bellwether_journal::{Journal as _, MemoryJournal};
 
 use super::edge::Sessions;
 use super::journal::Appends;
+use super::lease::LEASE;
 use super::witness::Witness;
 use super::{Process, Scheduler};
 use crate::faults::court::Observation;
@@ -88,19 +89,7 @@ impl Scheduler {
         self.take_over(stage)
     }
 
-    /// Another process takes the journal while this one lives and does not know. True if it is up.
-    pub(crate) fn depose(&mut self, stage: &mut Stage) -> bool {
-        let idle = self.stopped.is_none();
-        let Some(process) = self.process.take_if(|p| idle && p.host.mode() == Mode::Reigning)
-        else {
-            return false;
-        };
-        stage.count("takeover");
-        self.deposed = Some(process);
-        self.take_over(stage)
-    }
-
-    fn take_over(&mut self, stage: &mut Stage) -> bool {
+    pub(super) fn take_over(&mut self, stage: &mut Stage) -> bool {
         self.reigns += 1;
         let opened = self.disk.open();
         let (journal, opened) = match opened {
@@ -130,8 +119,17 @@ impl Scheduler {
         host.reign(reading, journal.epoch(), settings, &mut witness);
         stage.hear_again();
         let (appends, sessions) = (Appends::default(), Sessions::default());
-        self.process =
-            Some(Process { host, journal, twin, reign, appends, sessions, wakes_at: None });
+        self.process = Some(Process {
+            host,
+            journal,
+            twin,
+            reign,
+            appends,
+            sessions,
+            wakes_at: None,
+            lease_ends: stage.now + LEASE,
+            cut_off: false,
+        });
         self.with(reign, |scheduler, process| scheduler.go_on(stage, process, Moment::Handled));
         self.process.is_some()
     }
@@ -164,7 +162,7 @@ impl Scheduler {
         Some(twin)
     }
 
-    fn restored(&self, opened: &Opened, seed: u64) -> Result<Engine, String> {
+    pub(super) fn restored(&self, opened: &Opened, seed: u64) -> Result<Engine, String> {
         let mut engine = restore(opened.snapshot.as_ref()).map_err(|error| error.to_string())?;
         Defect::plant(self.defect, &mut engine);
         let configured = opened.entries.iter().rev().find_map(|entry| match &entry.event {
@@ -179,11 +177,38 @@ impl Scheduler {
         Ok(engine)
     }
 
+    /// A host that was deposed follows, with its own state if all of that is in the journal.
+    fn follow(&mut self, stage: &mut Stage, process: &mut Process) -> bool {
+        let known = process.host.durable();
+        let rebuilt = process.host.is_ahead().then(|| {
+            let mut opened = self.disk.read(&process.journal)?;
+            // What follows is told when it takes over; a snapshot may be further.
+            opened.entries.retain(|entry| entry.seq <= known.seq);
+            let seed = stage.random.next();
+            let mut engine = self.restored(&opened, seed)?;
+            opened.entries.iter().for_each(|entry| engine.replay(entry));
+            let saved = opened.snapshot.map(|snapshot| snapshot.head).unwrap_or_default();
+            Ok((engine, if saved.seq > known.seq { saved } else { known }))
+        });
+        let rebuilt: Option<Result<_, String>> = rebuilt;
+        match rebuilt.transpose() {
+            Ok(rebuilt) => {
+                stage.count(if rebuilt.is_some() { "follows_rebuilt" } else { "follows_as_it_is" });
+                let reading = self.reading(stage);
+                process.host.follow(reading, rebuilt);
+            }
+            Err(why) => stage.see(Observation::Unreadable { why: &why }),
+        }
+        true
+    }
+
     /// A host that was ahead of its journal is given the state that the journal makes.
     pub(crate) fn rebuild(&mut self, stage: &mut Stage, reign: u32) {
         self.with(reign, |scheduler, process| {
-            if !matches!(process.host.mode(), Mode::Rebuilding { .. }) {
-                return true;
+            match process.host.mode() {
+                Mode::Rebuilding { .. } => {}
+                Mode::Deposed => return scheduler.follow(stage, process),
+                _ => return true,
             }
             let seed = stage.random.next();
             let opened = scheduler.disk.read(&process.journal);

@@ -3,6 +3,7 @@
 
 mod edge;
 mod journal;
+mod lease;
 mod life;
 mod output;
 mod stop;
@@ -13,7 +14,7 @@ use std::sync::atomic::Ordering;
 
 use bellwether_core::model::{Config, Micros, Timestamp};
 use bellwether_core::{Command, Engine};
-use bellwether_host::{Host, Mode, Reading, SnapshotRule};
+use bellwether_host::{Failure, Host, Mode, Reading, SnapshotRule};
 use bellwether_journal::MemoryJournal;
 
 use self::edge::{Sessions, SimEdge};
@@ -66,6 +67,10 @@ struct Process {
     appends: Appends,
     sessions: Sessions,
     wakes_at: Option<u64>,
+    /// When another may take over, unless it is renewed before.
+    lease_ends: u64,
+    /// Nothing of it reaches the journal's keeper, so the lease is not renewed.
+    cut_off: bool,
 }
 
 impl Scheduler {
@@ -116,6 +121,9 @@ impl Scheduler {
         self.mood.fails_permille.store(0, Ordering::Relaxed);
         self.disk.make_room();
         self.deposed = None;
+        if let Some(process) = &mut self.process {
+            process.cut_off = false;
+        }
         // Somebody sets it right, or a job that waits for a moment would wait for hours.
         self.skew = 0;
     }
@@ -178,6 +186,9 @@ impl Scheduler {
             }
             process.wakes_at = None;
             scheduler.begin_round(stage, process);
+            if scheduler.has_lost_its_lease(stage, process) {
+                return scheduler.append_failed(stage, process, Failure::Deposed);
+            }
             let mut witness = Witness::new(stage, &mut process.twin, reign);
             if process.host.must_probe() {
                 let has_room = scheduler.disk.has_room();

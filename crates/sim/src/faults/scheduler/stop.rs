@@ -52,6 +52,7 @@ impl Scheduler {
             Due::Answered { .. }
             | Due::Delivered { .. }
             | Due::Continues { .. }
+            | Due::TakesOver { .. }
             | Due::Boots
             | Due::Worker { .. }
             | Due::Client(_)
