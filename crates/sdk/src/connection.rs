@@ -61,6 +61,8 @@ impl Security {
         if let Some(token) = self.token.clone().or_else(from_environment) {
             return Ok(Some(token));
         }
+        // Of several schedulers the first.
+        let address = address.split(',').next().unwrap_or(address).trim();
         let bad = |reason: String| ClientError::BadAddress { address: address.to_owned(), reason };
         let uri: Uri = full(address).parse().map_err(|error: InvalidUri| bad(error.to_string()))?;
         let (host, port) = (uri.host().unwrap_or_default(), uri.port_u16().unwrap_or_default());
@@ -93,11 +95,7 @@ impl Connection {
             .keep_alive_while_idle(true)
             .initial_stream_window_size(STREAM_WINDOW_BYTES)
             .initial_connection_window_size(CONNECTION_WINDOW_BYTES);
-        let scheme = endpoint.uri().scheme_str().unwrap_or_default();
-        if !["http", "https"].contains(&scheme) {
-            return Err(bad("it must begin with http:// or https://".to_owned()));
-        }
-        if scheme == "https" {
+        if endpoint.uri().scheme_str() == Some("https") {
             let mut tls = ClientTlsConfig::new();
             if let Some(pem) = &security.ca_certificate {
                 tls = tls.ca_certificate(Certificate::from_pem(pem));

@@ -27,6 +27,7 @@ pub mod client;
 mod connection;
 mod credentials;
 pub mod error;
+mod fleet;
 mod job;
 mod random;
 pub mod worker;

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_wire::v1::scheduler_client::SchedulerClient;
-
 use super::{Client, Settings};
 use crate::backoff::Backoff;
-use crate::connection::{Connection, MESSAGE_BYTES_MAX, Security};
+use crate::connection::Security;
 use crate::error::ClientError;
+use crate::fleet::Fleet;
 
 /// Submissions in one message of [`Client::submit_many`], unless told otherwise.
 const BATCH_JOBS: usize = 1_000;
@@ -67,22 +66,18 @@ impl ClientBuilder {
 
     /// Fails if nobody answers at the address.
     pub async fn connect(self) -> Result<Client, ClientError> {
-        let connection = Connection::new(&self.address, &self.security)?;
-        let link = connection.connect().await?;
-        Ok(self.client(connection, link))
+        let fleet = Fleet::new(&self.address, &self.security)?;
+        fleet.connect().await?;
+        Ok(self.client(fleet))
     }
 
     /// Connects with the first call. It must be called within a Tokio runtime.
     pub fn lazy(self) -> Result<Client, ClientError> {
-        let connection = Connection::new(&self.address, &self.security)?;
-        let link = connection.lazy();
-        Ok(self.client(connection, link))
+        let fleet = Fleet::new(&self.address, &self.security)?;
+        Ok(self.client(fleet))
     }
 
-    fn client(self, connection: Connection, link: crate::connection::Link) -> Client {
-        let link = SchedulerClient::new(link)
-            .max_decoding_message_size(MESSAGE_BYTES_MAX)
-            .max_encoding_message_size(MESSAGE_BYTES_MAX);
-        Client { link, settings: Arc::new(Settings { connection, builder: self }) }
+    fn client(self, fleet: Fleet) -> Client {
+        Client { settings: Arc::new(Settings { fleet, builder: self }) }
     }
 }

@@ -52,7 +52,8 @@ impl Client {
     pub fn submit_stream(&self) -> SubmitStream {
         let (messages, outgoing) = mpsc::channel(IN_FLIGHT);
         let (sizes, expected) = mpsc::channel(4 * IN_FLIGHT);
-        let mut link = self.link.clone();
+        let asked = self.settings.fleet.ask();
+        let mut link = self.link(&asked);
         let opening =
             tokio::spawn(async move { link.submit_stream(ReceiverStream::new(outgoing)).await });
         SubmitStream {
@@ -60,7 +61,7 @@ impl Client {
             answers: Answers {
                 responses: Opening::Pending(opening),
                 sizes: expected,
-                address: self.address().to_owned(),
+                address: asked.connection.address,
             },
         }
     }

@@ -58,10 +58,12 @@ impl Client {
         &self,
         status: Option<Status>,
     ) -> Result<(), ClientError> {
-        if let Some(error) = status.map(|status| self.error(&status))
-            && !error.is_transient()
-        {
-            return Err(error);
+        let asked = self.settings.fleet.ask();
+        if let Some(error) = status.map(|status| self.error_of(&asked, &status)) {
+            if !error.is_transient() {
+                return Err(error);
+            }
+            self.go_elsewhere(&asked, &error);
         }
         tokio::time::sleep(self.settings.builder.backoff.pause(1)).await;
         Ok(())
@@ -100,7 +102,8 @@ impl Ended {
                 none.insert(opened.await?)
             }
         };
-        match stream.message().await {
+        let asked = self.client.settings.fleet.ask();
+        match self.client.unless_deposed(&asked, stream.message()).await {
             Ok(Some(response)) => self.ready.extend(response.jobs.into_iter().map(Job)),
             // The scheduler went away before the last of them: ask again.
             ended => {

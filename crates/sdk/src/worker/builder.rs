@@ -20,7 +20,8 @@ use super::machine::Machine;
 use super::outcome::IntoOutcome;
 use super::session::{Resident, Stop};
 use crate::backoff::Backoff;
-use crate::connection::{Connection, Security};
+use crate::connection::Security;
+use crate::fleet::Fleet;
 use crate::random::random;
 
 /// Where building a worker begins.
@@ -240,7 +241,7 @@ impl WorkerBuilder {
         self.spec.types = self.handlers.keys().cloned().collect();
         self.spec.types.sort_unstable();
         let id = self.spec.id.clone();
-        let connection = Connection::new(&self.address, &self.security)
+        let fleet = Fleet::new(&self.address, &self.security)
             .map_err(|source| WorkerError::Refused { id: id.clone(), source })?;
         let key = match self.key {
             Some(key) => key,
@@ -258,14 +259,14 @@ impl WorkerBuilder {
             logs,
             happenings,
             stop: stopping,
-            address: self.address,
+            epoch: 0,
             models_loaded: Vec::new(),
             machine: Machine::default(),
             connections: 0,
             key,
             join_token: self.join_token,
         };
-        let task = tokio::spawn(link::run(resident, connection, self.backoff));
+        let task = tokio::spawn(link::run(resident, fleet, self.backoff));
         Ok(RunningWorker { id, stop, task })
     }
 

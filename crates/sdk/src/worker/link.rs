@@ -8,8 +8,8 @@ use tokio::task::{JoinError, JoinHandle};
 use super::key::KeyError;
 use super::session::{End, Resident, Stop};
 use crate::backoff::Backoff;
-use crate::connection::Connection;
 use crate::error::ClientError;
+use crate::fleet::{Fleet, SEARCH_PAUSE_MAX};
 
 /// A worker that is to end and can't reach the scheduler gives up after this: its unconfirmed
 /// results are lost, and their jobs run again.
@@ -82,15 +82,22 @@ impl RunningWorker {
 
 pub(super) async fn run(
     mut resident: Resident,
-    connection: Connection,
+    fleet: Fleet,
     backoff: Backoff,
 ) -> Result<(), WorkerError> {
     let mut stop = resident.stop.clone();
     let mut failures = 0;
     let mut unheard_since = Instant::now();
     loop {
-        let end = match connection.connect().await {
-            Ok(link) => resident.attend(link, || failures = 0).await,
+        let asked = fleet.ask();
+        // Of one scheduler alone it is told at once why it can't be reached; to others there are
+        // connections already.
+        let link = match fleet.is_single() {
+            true => asked.connection.connect().await,
+            false => Ok(asked.link.clone()),
+        };
+        let end = match link {
+            Ok(link) => resident.attend(&fleet, &asked, link, || failures = 0).await,
             Err(error) => End::Broken(error),
         };
         if failures == 0 {
@@ -99,12 +106,18 @@ pub(super) async fn run(
         let stopping = *stop.borrow() >= Stop::Drain;
         match end {
             End::Left => return Ok(()),
-            End::Reconnect => {}
+            End::Reconnect => fleet.pass(&asked),
+            End::Deposed => continue,
             End::NoKey(error) => return Err(error.into()),
             End::Broken(source) if is_final(&source) => {
                 return Err(WorkerError::Refused { id: resident.spec.id, source });
             }
             End::Broken(source) => {
+                match &source {
+                    ClientError::NotLeader { leader: Some(leader), .. }
+                        if fleet.follow(leader, &asked) => {}
+                    _ => fleet.pass(&asked),
+                }
                 // Whoever leaves gives everything back; the scheduler finds out by itself.
                 let nothing_owed = resident.desk.is_clear() || *stop.borrow() == Stop::Leave;
                 if stopping && (nothing_owed || unheard_since.elapsed() > DRAIN_PATIENCE) {
@@ -115,7 +128,9 @@ pub(super) async fn run(
             }
         }
         failures += 1;
-        let pause = tokio::time::sleep(backoff.pause(failures));
+        let pause = backoff.pause(failures);
+        let pause = if fleet.is_single() { pause } else { pause.min(SEARCH_PAUSE_MAX) };
+        let pause = tokio::time::sleep(pause);
         tokio::select! {
             () = pause => {}
             // A wish to stop need not wait for the pause to end.
@@ -129,6 +144,8 @@ fn is_final(error: &ClientError) -> bool {
     match error {
         ClientError::BadAddress { .. } | ClientError::Denied(_) => true,
         ClientError::Refused(refusal) => FINAL_CODES.contains(&refusal.code.as_str()),
-        ClientError::Unreachable { .. } | ClientError::Protocol(_) => false,
+        ClientError::Unreachable { .. }
+        | ClientError::NotLeader { .. }
+        | ClientError::Protocol(_) => false,
     }
 }

@@ -7,8 +7,9 @@ use bellwether_wire::signing::session::Rotation;
 use bellwether_wire::v1;
 use bellwether_wire::v1::worker_link_client::WorkerLinkClient;
 
-use crate::connection::{Connection, Security};
+use crate::connection::Security;
 use crate::error::ClientError;
+use crate::fleet::Fleet;
 
 /// Lets `new` speak for the worker instead of `old`. It holds once this returns; asking twice does
 /// no harm.
@@ -19,8 +20,9 @@ pub async fn rotate_key(
     old: &Secret,
     new: &Secret,
 ) -> Result<(), ClientError> {
-    let link = Connection::new(address, security)?.connect().await?;
-    let mut link = WorkerLinkClient::new(link);
+    let fleet = Fleet::new(address, security)?;
+    fleet.connect().await?;
+    let mut link = WorkerLinkClient::new(fleet.ask().link);
     let failed = |status| ClientError::from_status(address, &status);
     let introduced = link.introduce(v1::IntroduceRequest {}).await.map_err(failed)?;
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();

@@ -1,5 +1,7 @@
 //! One connection to the scheduler, from registration to its end.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,6 +21,7 @@ use super::logs::Outbox;
 use super::machine::Machine;
 use crate::connection::{Link, MESSAGE_BYTES_MAX};
 use crate::error::ClientError;
+use crate::fleet::{Asked, Fleet};
 
 /// Messages handed to the connection ahead; while it is slower, reports gather for the next.
 const MESSAGES_AHEAD: usize = 2;
@@ -48,6 +51,8 @@ pub(crate) enum End {
     Left,
     /// The scheduler asked us to come back.
     Reconnect,
+    /// Another leads now.
+    Deposed,
     Broken(ClientError),
     NoKey(KeyError),
 }
@@ -60,7 +65,8 @@ pub(crate) struct Resident {
     pub(crate) logs: Arc<Outbox>,
     pub(crate) happenings: mpsc::UnboundedReceiver<Happening>,
     pub(crate) stop: watch::Receiver<Stop>,
-    pub(crate) address: String,
+    /// The highest reign that it was registered in: it goes back to none before.
+    pub(crate) epoch: u64,
     pub(crate) models_loaded: Vec<v1::ModelLoaded>,
     pub(crate) machine: Machine,
     /// Counted, because a scheduler that was away may find several of them at once.
@@ -80,10 +86,14 @@ enum Next {
     ProgressDue,
     LogsDue,
     Stop(Stop),
+    Deposed,
 }
 
 struct Session<'a> {
     resident: &'a mut Resident,
+    address: &'a str,
+    /// Resolves once another leads.
+    deposed: Pin<Box<dyn Future<Output = ()> + Send + 'a>>,
     outgoing: mpsc::Sender<v1::WorkerMessage>,
     incoming: Streaming<v1::SchedulerMessage>,
     heartbeat: Interval,
@@ -98,12 +108,24 @@ struct Session<'a> {
 impl Resident {
     /// Registers, works, and returns when the connection has ended. `registered` is called once the
     /// scheduler knows us.
-    pub(crate) async fn attend(&mut self, link: Link, registered: impl FnOnce()) -> End {
+    pub(crate) async fn attend(
+        &mut self,
+        fleet: &Fleet,
+        asked: &Asked,
+        link: Link,
+        registered: impl FnOnce(),
+    ) -> End {
         let secret = match self.key.load() {
             Ok(secret) => secret,
             Err(error) => return End::NoKey(error),
         };
-        match Session::open(self, link, secret).await {
+        let opened = tokio::select! {
+            biased;
+            opened = Session::open(self, fleet, asked, link, secret) => opened,
+            // Whoever was asked may be stopped, and never answer.
+            () = fleet.elsewhere(asked) => return End::Deposed,
+        };
+        match opened {
             Ok(session) => {
                 registered();
                 session.work().await
@@ -177,6 +199,8 @@ impl Resident {
 impl<'a> Session<'a> {
     async fn open(
         resident: &'a mut Resident,
+        fleet: &'a Fleet,
+        asked: &'a Asked,
         link: Link,
         secret: Option<Secret>,
     ) -> Result<Session<'a>, ClientError> {
@@ -185,8 +209,8 @@ impl<'a> Session<'a> {
         let mut link = WorkerLinkClient::new(link)
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
             .max_encoding_message_size(MESSAGE_BYTES_MAX);
-        let address = resident.address.clone();
-        let failed = |status| ClientError::from_status(&address, &status);
+        let address = asked.connection.address.as_str();
+        let failed = |status| ClientError::from_status(address, &status);
         let mut incoming =
             link.session(ReceiverStream::new(messages)).await.map_err(failed)?.into_inner();
         let challenge = incoming.message().await.map_err(failed)?;
@@ -194,6 +218,12 @@ impl<'a> Session<'a> {
             let text = "a session does not begin with a challenge".to_owned();
             return Err(ClientError::Protocol(text));
         };
+        // One that does not know yet that it leads no more would take what we hold from us.
+        if challenge.epoch < resident.epoch.max(fleet.epoch()) {
+            let address = address.to_owned();
+            return Err(ClientError::NotLeader { address, leader: None });
+        }
+        let epoch = challenge.epoch;
         let mut spec = resident.spec.clone();
         let proof = introduce(&mut spec, &challenge, secret.as_ref()).into();
         resident.connections += 1;
@@ -212,6 +242,8 @@ impl<'a> Session<'a> {
             let text = "the answer does not say that we are registered".to_owned();
             return Err(ClientError::Protocol(text));
         };
+        resident.epoch = epoch;
+        fleet.leads(asked, epoch);
         for attempt in &welcome.unknown {
             resident.revoke(attempt.token);
         }
@@ -222,6 +254,8 @@ impl<'a> Session<'a> {
         let mut session = Session {
             drain_due,
             resident,
+            address,
+            deposed: Box::pin(fleet.later_reign(epoch)),
             outgoing,
             incoming,
             heartbeat: interval(welcome.heartbeat_interval),
@@ -261,9 +295,9 @@ impl<'a> Session<'a> {
                 }
                 Next::Heard(Ok(None)) => return self.broken("the scheduler closed the stream"),
                 Next::Heard(Err(status)) => {
-                    let address = &self.resident.address;
-                    return End::Broken(ClientError::from_status(address, &status));
+                    return End::Broken(ClientError::from_status(self.address, &status));
                 }
+                Next::Deposed => return End::Deposed,
                 Next::Happened => {
                     for happening in self.buffer.drain(..) {
                         self.resident.note(happening);
@@ -293,6 +327,7 @@ impl<'a> Session<'a> {
         tokio::select! {
             // What is owed goes out before more is taken in.
             biased;
+            () = &mut self.deposed => Next::Deposed,
             _ = self.outgoing.reserve(), if has_mail => Next::Room,
             received = self.incoming.message() => Next::Heard(received),
             _ = self.resident.happenings.recv_many(&mut self.buffer, HAPPENINGS_MAX) => {
@@ -372,7 +407,7 @@ impl<'a> Session<'a> {
     }
 
     fn broken(&self, reason: &str) -> End {
-        let address = self.resident.address.clone();
+        let address = self.address.to_owned();
         End::Broken(ClientError::Unreachable { address, reason: reason.to_owned() })
     }
 }

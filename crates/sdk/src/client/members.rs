@@ -1,0 +1,48 @@
+//! The schedulers themselves.
+
+use std::time::Duration;
+
+use bellwether_wire::v1;
+use bellwether_wire::v1::members_client::MembersClient;
+use tonic::{Response, Status};
+
+use super::Client;
+use crate::error::ClientError;
+
+/// How long one of several is waited for that may be stopped.
+const ANSWER_WITHIN: Duration = Duration::from_secs(2);
+
+impl Client {
+    /// What each scheduler at the addresses says of itself and the others.
+    pub async fn members(&self) -> Vec<(String, Result<v1::ListMembersResponse, ClientError>)> {
+        let mut told = Vec::new();
+        for asked in self.settings.fleet.everybody() {
+            let mut link = MembersClient::new(asked.link.clone());
+            let list = within(link.list(v1::ListMembersRequest {})).await;
+            let list = list.map_err(|status| self.error_of(&asked, &status));
+            told.push((asked.connection.address.clone(), list.map(Response::into_inner)));
+        }
+        told
+    }
+
+    /// Lets another scheduler lead; 0 is whoever is ready. Returns once the present leader does not.
+    pub async fn transfer(&self, to: u32) -> Result<(), ClientError> {
+        let mut failed = None;
+        for asked in self.settings.fleet.everybody() {
+            let mut link = MembersClient::new(asked.link.clone());
+            let Err(status) = link.transfer(v1::TransferRequest { to }).await else {
+                return Ok(());
+            };
+            match self.error_of(&asked, &status) {
+                error if error.is_transient() => failed = Some(error),
+                error => return Err(error),
+            }
+        }
+        Err(failed.unwrap_or_else(|| ClientError::Protocol("there is nobody to ask".to_owned())))
+    }
+}
+
+async fn within<T>(answer: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
+    let late = || Status::unavailable("it does not answer");
+    tokio::time::timeout(ANSWER_WITHIN, answer).await.unwrap_or_else(|_| Err(late()))
+}
