@@ -1,14 +1,18 @@
 //! What tells this scheduler's events from those of others: a name that lives as long as its data.
+//! Schedulers of one cluster share it.
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 const FILE: &str = "identity";
+/// The note that it is for the next leader.
+pub(crate) const NOTE: &str = "identity";
 
-/// A URI, as `urn:uuid:...`. It is the `source` of published events.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity(Arc<str>);
+/// A URI, as `urn:uuid:...`. It is the `source` of published events. That of a cluster is not known
+/// before its first leader has made it up.
+#[derive(Debug, Clone, Default)]
+pub struct Identity(Arc<OnceLock<String>>);
 
 #[derive(Debug, thiserror::Error)]
 #[error("failed to read or write {}: {source}", path.display())]
@@ -23,7 +27,7 @@ impl Identity {
         let path = data_dir.join(FILE);
         let failed = |source| IdentityError { path: path.clone(), source };
         match std::fs::read_to_string(&path) {
-            Ok(text) if !text.trim().is_empty() => Ok(Identity(text.trim().into())),
+            Ok(text) if !text.trim().is_empty() => Ok(Identity::known(text.trim())),
             Ok(_) => Identity::create(&path).map_err(failed),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Identity::create(&path).map_err(failed)
@@ -33,15 +37,41 @@ impl Identity {
     }
 
     fn create(path: &Path) -> io::Result<Identity> {
-        let identity = format!("urn:uuid:{}", uuid::Uuid::new_v4());
+        let identity = Identity::make_up();
         let draft = path.with_extension("new");
         std::fs::write(&draft, format!("{identity}\n"))?;
         std::fs::rename(&draft, path)?;
-        Ok(Identity(identity.into()))
+        Ok(Identity::known(&identity))
     }
 
+    pub(crate) fn make_up() -> String {
+        format!("urn:uuid:{}", uuid::Uuid::new_v4())
+    }
+
+    fn known(text: &str) -> Identity {
+        let identity = Identity::default();
+        identity.learn(text);
+        identity
+    }
+
+    /// It never changes once it is known.
+    pub(crate) fn learn(&self, text: &str) {
+        self.0.get_or_init(|| text.to_owned());
+    }
+
+    pub(crate) fn is_known(&self) -> bool {
+        self.0.get().is_some()
+    }
+
+    /// Empty while it is not known.
     pub fn as_str(&self) -> &str {
-        &self.0
+        self.0.get().map_or("", String::as_str)
+    }
+}
+
+impl PartialEq for Identity {
+    fn eq(&self, other: &Identity) -> bool {
+        self.as_str() == other.as_str()
     }
 }
 

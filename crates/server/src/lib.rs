@@ -5,22 +5,21 @@
 //!
 //! Deliberately absent: decisions, which are the core's alone, and any second way to change state.
 
-pub mod backup;
 pub mod checkpoints;
+mod cluster;
 pub mod config;
 pub mod descriptors;
 mod disk_budget;
 pub mod edges;
 pub mod event_loop;
 pub mod identity;
-mod log_rate;
 pub mod position;
 mod priority;
 pub mod projections;
 pub mod server;
 mod sinks;
 
+pub use cluster::ClusterOpenError;
 pub use config::ServerConfig;
-pub use edges::desk::{ReloadWish, Reloaded};
 pub use event_loop::RecoverError;
 pub use server::{Server, StartError};

@@ -1,13 +1,95 @@
-//! How far events have been told to somebody, on disk.
+//! How far events have been told to somebody: on disk, or where the next leader finds it.
 
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use bellwether_core::model::Seq;
+use bellwether_core::model::{Name, Seq};
+use bellwether_core::{Command, Rejection};
+
+use crate::event_loop::{Handle, Unavailable};
+
+/// Where positions are kept.
+#[derive(Debug, Clone)]
+pub(crate) enum Keeper {
+    /// This scheduler's own.
+    Folder(PathBuf),
+    /// The journal of several: whoever leads next goes on from there.
+    Journal(Handle),
+}
+
+/// How far somebody has been told.
+#[derive(Debug)]
+pub(crate) enum Position {
+    File(PositionFile),
+    Noted { name: Name, published: Seq, journal: Handle },
+}
+
+impl Keeper {
+    /// `name` is a path below the folder. Whoever is new is told what happens from `now` on.
+    pub(crate) async fn open(&self, name: &str, now: Seq) -> Result<Position, PositionError> {
+        match self {
+            Keeper::Folder(folder) => {
+                PositionFile::open(&folder.join(name), now).map(Position::File)
+            }
+            Keeper::Journal(journal) => {
+                let bad = |_| PositionError::Name { name: name.to_owned() };
+                let name = Name::new(name).map_err(bad)?;
+                let asked = name.clone();
+                let noted = journal.ask(move |view| view.state.note(asked.as_str()).cloned());
+                let noted = noted.await?.and_then(|value| value.as_str().parse().ok());
+                let mut position = Position::Noted {
+                    name,
+                    published: noted.map_or(Seq(0), Seq),
+                    journal: journal.clone(),
+                };
+                if noted.is_none() {
+                    position.write(now).await?;
+                }
+                Ok(position)
+            }
+        }
+    }
+}
+
+impl Position {
+    pub(crate) fn published(&self) -> Seq {
+        match self {
+            Position::File(file) => file.published(),
+            Position::Noted { published, .. } => *published,
+        }
+    }
+
+    /// Whether keeping it is an event itself, so that it must not be kept for its own sake.
+    pub(crate) fn is_event(&self) -> bool {
+        matches!(self, Position::Noted { .. })
+    }
+
+    /// Durable when it returns.
+    pub(crate) async fn write(&mut self, reached: Seq) -> Result<(), PositionError> {
+        match self {
+            Position::File(file) => {
+                let mut writing = file.clone();
+                let written =
+                    tokio::task::spawn_blocking(move || writing.write(reached).map(|()| writing));
+                *file = written.await.expect("writing a file does not panic")?;
+            }
+            Position::Noted { name, published, journal } => {
+                let value = Name::fixed(&reached.0.to_string());
+                let note = Command::Note { name: name.clone(), value };
+                for settled in journal.command(vec![note]).await? {
+                    let refused = |why| PositionError::Refused { name: name.to_string(), why };
+                    settled.result.map_err(refused)?;
+                }
+                *published = reached;
+            }
+        }
+        Ok(())
+    }
+}
 
 /// A small file with one number, replaced whole.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct PositionFile {
     path: PathBuf,
     published: Seq,
@@ -23,6 +105,12 @@ pub enum PositionError {
         path.display()
     )]
     Damaged { path: PathBuf },
+    #[error("{name:?} is too long a name to keep the position of published events under")]
+    Name { name: String },
+    #[error("the position of published events is not kept as {name}: {why}")]
+    Refused { name: String, why: Rejection },
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
 }
 
 impl PositionFile {

@@ -6,54 +6,62 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use bellwether_cluster::{Cluster, Leader, MemberId};
+use bellwether_core::Engine;
+use bellwether_core::model::Epoch;
 use bellwether_journal::file::FileOptions;
 use bellwether_journal::sqlite::SqliteOptions;
-use bellwether_journal::{FileJournal, Journal, OpenError, ReadError, SqliteJournal};
+use bellwether_journal::{FileJournal, Head, Journal, OpenError, ReadError, Reader, SqliteJournal};
 use bellwether_wire::FILE_DESCRIPTOR_SET;
 use bellwether_wire::private::{Folder, make_folder};
 use bellwether_wire::signing::key_file::KeyFileError;
+use bellwether_wire::v1::members_server::MembersServer;
 use bellwether_wire::v1::scheduler_server::SchedulerServer;
 use bellwether_wire::v1::worker_link_server::WorkerLinkServer;
 use tokio::net::TcpSocket;
-use tokio::sync::{mpsc as mpsc_async, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic_health::ServingStatus;
 
 use crate::checkpoints::{Checkpoints, Signer};
+use crate::cluster::{
+    self, Addresses, ClusterOpenError, EngageError, Means, Members, Reign, Seat, Standing,
+};
 use crate::config::{JournalKind, Limits, ServerConfig};
 use crate::disk_budget::DiskBudget;
-use crate::edges::desk::{
-    Audience, Backups, Desk, JobIds, QueuesInFront, ReloadWish, Reloaded, Reloads,
-};
+use crate::edges::desk::{Audience, Desk, JobIds};
 use crate::edges::explain::Refusals;
-use crate::edges::grpc::{SchedulerService, WorkerLinkService};
+use crate::edges::grpc::{MembersService, SchedulerService, WorkerLinkService};
 use crate::edges::http::{self, HttpState};
-use crate::edges::queues::{Queues, QueuesError};
+use crate::edges::queues::QueuesError;
 use crate::edges::registrar::Registrar;
 use crate::edges::rest::Guard;
 use crate::edges::security::authorize::Door;
 use crate::edges::security::hosts::Hosts;
 use crate::edges::security::keyring::Keyring;
-use crate::edges::security::tls::{Certificates, TlsError};
+use crate::edges::security::tls::{TlsError, acceptor};
 use crate::edges::security::tokens::TokensError;
 use crate::edges::security::{Exposed, check_exposure};
-use crate::edges::webhooks::{Webhooks, WebhooksError};
+use crate::edges::webhooks::WebhooksError;
 use crate::edges::{listener, rest};
 use crate::event_loop::clock::{self, Wall};
 use crate::event_loop::space::SpaceProbe;
-use crate::event_loop::{Handle, Loop, Parts, RecoverError, SettingsError, SettingsFile, recover};
+use crate::event_loop::{
+    Handle, Loop, Parts, Place, RecoverError, SettingsError, SettingsFile, recover,
+};
 use crate::identity::{Identity, IdentityError};
+use crate::position::Keeper;
 use crate::priority::Aside;
 use crate::projections::history::History;
 use crate::projections::keys::{self, KeysError};
 use crate::projections::logs::Logs;
 use crate::projections::registry::{self, RegistryError};
 use crate::projections::telemetry;
-use crate::sinks::clickhouse;
+use crate::projections::telemetry::outlet::Duty;
 use crate::sinks::metrics::{Metrics, QueueMeters};
 use crate::sinks::trace::context::Tracing;
-use crate::{checkpoints, config, descriptors};
+use crate::{checkpoints, descriptors};
 
 /// How long open calls may take to end when the server shuts down.
 const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(2);
@@ -104,6 +112,8 @@ pub enum StartError {
     Queues(#[from] QueuesError),
     #[error(transparent)]
     Webhooks(#[from] WebhooksError),
+    #[error(transparent)]
+    Cluster(#[from] ClusterOpenError),
     #[error("failed to listen on {address}: {source}")]
     Bind { address: SocketAddr, source: std::io::Error },
     #[error("failed to make the folder {}: {source}", path.display())]
@@ -112,6 +122,15 @@ pub enum StartError {
     Thread(std::io::Error),
     #[error("the schema for reflection is damaged: {0}")]
     Reflection(#[from] tonic_reflection::server::Error),
+}
+
+impl From<EngageError> for StartError {
+    fn from(error: EngageError) -> StartError {
+        match error {
+            EngageError::Queues(error) => error.into(),
+            EngageError::Webhooks(error) => error.into(),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -124,15 +143,12 @@ pub struct Server {
     http: JoinHandle<()>,
     stop_http: watch::Sender<bool>,
     health: tonic_health::server::HealthReporter,
-    queues: Queues,
-    webhooks: Webhooks,
-    checkpoints: Checkpoints,
+    reign: Reign,
+    members: Members,
+    /// None among several schedulers: each has a key of its own.
+    checkpoints: Option<Checkpoints>,
     /// None: nobody is asked for a token.
     keyring: Option<Arc<Keyring>>,
-    /// None: it serves without TLS.
-    certificates: Option<Certificates>,
-    /// Of clients that want it to read its files again.
-    wishes: mpsc_async::Receiver<ReloadWish>,
     /// Ends with the server.
     _background: Aside,
 }
@@ -144,11 +160,11 @@ impl Server {
         descriptors::raise_limit();
         make_data_dir(&config.data_dir)?;
         let keyring = Keyring::open(&config)?.map(Arc::new);
-        let door = Door::new(keyring.as_ref().map(|keyring| keyring.tokens()));
-        let certificates = config.tls.as_ref().map(Certificates::open).transpose()?;
-        let grpc_tls = certificates.as_ref().map(Certificates::grpc);
-        let http_tls = certificates.as_ref().map(Certificates::http);
-        let (reloads, wishes) = Reloads::new();
+        let (standing, stands) = watch::channel(Standing::Follows { leader: None });
+        let tokens = keyring.as_ref().map(|keyring| keyring.tokens());
+        let door = Door::new(tokens, stands.clone());
+        let tls = |protocol| config.tls.as_ref().map(|files| acceptor(files, protocol)).transpose();
+        let (grpc_tls, http_tls) = (tls("h2")?, tls("http/1.1")?);
         let (grpc_socket, grpc_address) = bind(config.grpc, None).await?;
         let (http_socket, http_address) = bind(config.http, Some(HTTP_BUFFER_BYTES)).await?;
         // Before anybody can connect, so that nobody comes without a token that is there.
@@ -162,34 +178,52 @@ impl Server {
         let http_listener = listen(http_socket, http_address)?;
 
         let background = Aside::onlookers().map_err(StartError::Thread)?;
+        let addresses = Addresses {
+            grpc: config.cluster.grpc.clone().unwrap_or_else(|| grpc_address.to_string()),
+            http: config.cluster.http.clone().unwrap_or_else(|| http_address.to_string()),
+        };
         let started = tokio::task::spawn_blocking({
             let (config, background) = (config.clone(), background.handle());
-            move || start_loop(&config, background, reloads)
+            move || start_loop(&config, addresses, standing, stands, background)
         });
         let (desk, metrics) = started.await.map_err(|panic| StartError::Thread(panic.into()))??;
-        let handle = desk.handle.clone();
+        let (handle, members) = (desk.handle.clone(), desk.members.clone());
         let identity = desk.registrar.scheduler.clone();
-        let webhooks =
-            Webhooks::start(&config.webhooks, &desk, &identity, &config.data_dir, &metrics)?;
-        if let Some(clickhouse) = &config.clickhouse {
-            warm(&handle, clickhouse).await;
-        }
-        let signer = Signer {
-            secret: checkpoints::key(&config.data_dir)?,
-            scheduler: identity.clone(),
-            epoch: desk.registrar.epoch,
-            data_dir: config.data_dir.clone(),
-            export: config.checkpoints.file.clone(),
+        let checkpoints = match members.is_alone() {
+            true => {
+                let signer = Signer {
+                    secret: checkpoints::key(&config.data_dir)?,
+                    scheduler: identity.clone(),
+                    epoch: desk.registrar.epoch(),
+                    data_dir: config.data_dir.clone(),
+                    export: config.checkpoints.file.clone(),
+                };
+                Some(Checkpoints::start(signer, handle.clone(), config.checkpoints.every))
+            }
+            false => None,
         };
-        let checkpoints = Checkpoints::start(signer, handle.clone(), config.checkpoints.every);
         let tracing = config.otlp.as_ref().map(Tracing::new);
-        let queues = Queues::start(&config, &desk, &identity, tracing, &metrics.queues)?;
+        let means = Means {
+            config: Arc::new(config.clone()),
+            desk: desk.clone(),
+            keeper: match members.is_alone() {
+                true => Keeper::Folder(config.data_dir.clone()),
+                false => Keeper::Journal(handle.clone()),
+            },
+            tracing,
+            metrics: metrics.clone(),
+        };
+        let reign = match members.is_alone() {
+            true => Reign::begin(&means).await?,
+            false => Reign::wait(means),
+        };
         let metrics = config.telemetry.then_some(metrics);
 
         let (health, health_service) = tonic_health::server::health_reporter();
         health.set_service_status("", ServingStatus::Serving).await;
         health.set_serving::<SchedulerServer<SchedulerService>>().await;
         health.set_serving::<WorkerLinkServer<WorkerLinkService>>().await;
+        health.set_serving::<MembersServer<MembersService>>().await;
         let reflection = tonic_reflection::server::Builder::configure()
             .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
             .build_v1()?;
@@ -202,6 +236,7 @@ impl Server {
             .layer(door.clone())
             .add_service(scheduler)
             .add_service(workers)
+            .add_service(MembersServer::new(MembersService { desk: desk.clone() }))
             .add_service(health_service)
             .add_service(reflection);
 
@@ -214,7 +249,8 @@ impl Server {
         }));
         let rest = rest::router(desk, identity, config.limits);
         let guard = Guard { door, hosts: Hosts::new(&config) };
-        let router = http::router(HttpState { handle: handle.clone(), metrics, guard }, rest);
+        let state = HttpState { handle: handle.clone(), metrics, guard, members: members.clone() };
+        let router = http::router(state, rest);
         let incoming = listener::connections(http_listener, http_tls, config.limits);
         let (stop_http, http_stopped) = watch::channel(false);
         let http = tokio::spawn(http::serve(incoming, router, http_stopped));
@@ -225,8 +261,6 @@ impl Server {
         Ok(Server {
             handle,
             keyring,
-            certificates,
-            wishes,
             grpc_address,
             http_address,
             stop_serving,
@@ -234,8 +268,8 @@ impl Server {
             http,
             stop_http,
             health,
-            queues,
-            webhooks,
+            reign,
+            members,
             checkpoints,
             _background,
         })
@@ -254,47 +288,27 @@ impl Server {
         self.keyring.as_ref()?.local.as_ref()?.read().ok()
     }
 
-    /// The next wish of a client to have everything read again. Whoever runs the server calls
-    /// [`Server::reload`], reads what is theirs, and answers.
-    pub async fn reload_wish(&mut self) -> ReloadWish {
-        match self.wishes.recv().await {
-            Some(wish) => wish,
-            // Nobody can wish for it any more.
-            None => std::future::pending().await,
+    /// Reads again what may change while the server runs: the tokens.
+    pub fn reload(&self) {
+        if let Some(keyring) = &self.keyring {
+            keyring.reload();
         }
-    }
-
-    /// Reads again what may change while the server runs: tokens and certificates. What can't be used
-    /// leaves everything as it was.
-    pub fn reload(&self) -> Vec<Reloaded> {
-        let tokens = self.keyring.as_ref().map(|keyring| {
-            let file = keyring.file().display();
-            let outcome = match keyring.reload() {
-                Ok(true) => Ok(format!("{file} lets others in than before")),
-                Ok(false) => Ok(format!("{file} has not changed")),
-                Err(error) => Err(error.to_string()),
-            };
-            Reloaded { what: "tokens", outcome }
-        });
-        let certificates = self.certificates.as_ref().map(|certificates| {
-            let shown = || format!("{} is used from now on", certificates.file().display());
-            let outcome =
-                certificates.reload().map(|()| shown()).map_err(|error| error.to_string());
-            Reloaded { what: "certificates", outcome }
-        });
-        tokens.into_iter().chain(certificates).collect()
     }
 
     /// Takes nothing more, makes everything durable, saves the state and sends workers away; what
     /// they run goes on.
     pub async fn shutdown(mut self) {
         self.health.set_service_status("", ServingStatus::NotServing).await;
-        self.checkpoints.stop().await;
-        self.webhooks.close().await;
-        if let Some(head) = self.handle.stop().await {
-            self.checkpoints.last(head).await;
+        if let Some(checkpoints) = &mut self.checkpoints {
+            checkpoints.stop().await;
         }
-        self.queues.stop().await;
+        self.members.hand_over().await;
+        let reign = self.reign.quiet().await;
+        let head = self.handle.stop().await;
+        if let (Some(checkpoints), Some(head)) = (self.checkpoints, head) {
+            checkpoints.last(head).await;
+        }
+        reign.end().await;
         if self.stop_serving.send(()).is_err() {
             tracing::debug!("serving has ended before");
         }
@@ -307,17 +321,6 @@ impl Server {
         if tokio::time::timeout(SHUTDOWN_PATIENCE, self.grpc).await.is_err() {
             abort.abort();
         }
-    }
-}
-
-/// Gives types without a history what ClickHouse remembers of them, if it answers soon.
-async fn warm(handle: &Handle, config: &config::ClickHouse) {
-    let commands = clickhouse::remembered(config).await;
-    let types = commands.len();
-    match handle.command(commands).await {
-        Ok(_) if types > 0 => tracing::info!(types, "predictions know what ClickHouse remembers"),
-        Ok(_) => {}
-        Err(why) => tracing::warn!(%why, "predictions start without the history in ClickHouse"),
     }
 }
 
@@ -377,68 +380,131 @@ fn builder(limits: Limits) -> tonic::transport::Server {
         .timeout(limits.call_timeout)
 }
 
-fn open_journal(kind: JournalKind, dir: &Path) -> Result<Box<dyn Journal>, StartError> {
+/// None if the journal is one that several schedulers share.
+fn open_journal(kind: JournalKind, dir: &Path) -> Result<Option<Box<dyn Journal>>, StartError> {
     // Beside a journal of the other kind a new one would start from nothing.
+    let (files, sqlite) = (FileJournal::is_in(dir), SqliteJournal::is_in(dir));
     let other_kind = match kind {
-        JournalKind::File => SqliteJournal::is_in(dir),
-        JournalKind::Sqlite => FileJournal::is_in(dir),
+        JournalKind::File => sqlite,
+        JournalKind::Sqlite => files,
+        JournalKind::Redis | JournalKind::Postgres | JournalKind::Raft => files || sqlite,
     };
     if other_kind {
         return Err(StartError::OtherJournal { dir: dir.display().to_string() });
     }
     Ok(match kind {
-        JournalKind::File => Box::new(FileJournal::open(dir, FileOptions::default())?),
-        JournalKind::Sqlite => Box::new(SqliteJournal::open(dir, SqliteOptions::default())?),
+        JournalKind::File => Some(Box::new(FileJournal::open(dir, FileOptions::default())?)),
+        JournalKind::Sqlite => Some(Box::new(SqliteJournal::open(dir, SqliteOptions::default())?)),
+        JournalKind::Redis | JournalKind::Postgres | JournalKind::Raft => None,
     })
+}
+
+/// What a scheduler begins with.
+enum Beginning {
+    Alone(Box<dyn Journal>),
+    /// It follows from the state that was committed when it looked.
+    Among(Box<dyn Cluster>, Box<Engine>, Head),
+}
+
+impl Beginning {
+    fn open(config: &ServerConfig, addresses: &Addresses) -> Result<Beginning, StartError> {
+        if let Some(journal) = open_journal(config.journal, &config.data_dir)? {
+            return Ok(Beginning::Alone(journal));
+        }
+        let cluster = cluster::open(config, addresses)?;
+        let (engine, head) = recover(cluster.reader()?.as_ref(), None)?;
+        Ok(Beginning::Among(cluster, Box::new(engine), head))
+    }
+
+    fn head(&self) -> Head {
+        match self {
+            Beginning::Alone(journal) => journal.head(),
+            Beginning::Among(_, _, head) => *head,
+        }
+    }
+
+    fn reader(&self) -> Result<Box<dyn Reader>, ReadError> {
+        match self {
+            Beginning::Alone(journal) => journal.reader(),
+            Beginning::Among(cluster, ..) => cluster.reader(),
+        }
+    }
 }
 
 fn start_loop(
     config: &ServerConfig,
+    addresses: Addresses,
+    tell_standing: watch::Sender<Standing>,
+    standing: watch::Receiver<Standing>,
     background: tokio::runtime::Handle,
-    reloads: Reloads,
 ) -> Result<(Desk, Arc<Metrics>), StartError> {
-    let journal = open_journal(config.journal, &config.data_dir)?;
-    let history = History::new(journal.reader()?);
-    let logs = Logs::start(&config.data_dir, config.logs, journal.head().seq);
+    let beginning = Beginning::open(config, &addresses)?;
+    let head = beginning.head();
+    let history = History::new(beginning.reader()?);
+    let logs = Logs::start(&config.data_dir, config.logs, head.seq);
     let logs = logs.map_err(StartError::Thread)?;
     let (registry, feed) =
-        registry::start(&config.data_dir, journal.reader()?, journal.head(), config.history)?;
+        registry::start(&config.data_dir, beginning.reader()?, head, config.history)?;
     let queues = QueueMeters::new(config.queues.iter().map(|queue| queue.name.as_str()));
     let disk = DiskBudget::watch(&config.data_dir, config.disk_max, &background);
     let audience = Arc::new(Audience::new(config.limits.follow_timeout));
     let metrics = Metrics::new(feed.watch_position(), queues, disk.clone(), audience.clone());
     let metrics = Arc::new(metrics);
-    let head = journal.head().seq;
-    let mut onlookers = telemetry::prepare(config, head, &metrics);
+    let mut onlookers = telemetry::prepare(config, head.seq, &metrics);
+    let reader = beginning.reader()?;
     let past = onlookers.as_mut().map(|onlookers| &mut onlookers.past);
-    let engine = recover(journal.as_ref(), past)?;
+    let (sender, inbox) = mpsc::channel();
+    let salt = u32::try_from(clock::wall().0 % 0xffff).unwrap_or(0);
+    let (engine, place, ids, here, identity) = match beginning {
+        Beginning::Alone(journal) => {
+            let (engine, _) = recover(journal.as_ref(), past)?;
+            let epoch = journal.epoch();
+            tell_standing.send_replace(Standing::Alone { epoch });
+            let here = leader(MemberId(0), epoch, addresses);
+            let identity = Identity::load(&config.data_dir)?;
+            (engine, Place::Alone(journal), JobIds::new(epoch, salt), here, identity)
+        }
+        Beginning::Among(cluster, engine, head) => {
+            if let Some(past) = past {
+                past.begin(engine.state());
+            }
+            let (id, snapshots) = (cluster.status().id, cluster.snapshots());
+            let taken = Seat::take(cluster, head, sender.clone());
+            let (seat, room) = taken.map_err(StartError::Thread)?;
+            let here = leader(id, Epoch(0), addresses);
+            let ids = JobIds::of_member(id, clock::wall());
+            let place = Place::Among { seat, room, head, snapshots };
+            (*engine, place, ids, here, Identity::default())
+        }
+    };
     let (keys, keys_feed) =
         keys::start(&config.data_dir, config.idempotency_disk_max, engine.state())?;
-    let reader = journal.reader()?;
-    let telemetry = onlookers.map(|onlookers| telemetry::start(onlookers, head, reader));
+    let duty = Duty::new(standing.clone());
+    let telemetry = onlookers.map(|onlookers| telemetry::start(onlookers, head.seq, reader, &duty));
     let telemetry = telemetry.transpose().map_err(StartError::Thread)?;
-    let (sender, inbox) = mpsc::channel();
-    let (durable, position) = watch::channel(journal.head().seq);
+    let (durable, position) = watch::channel(head.seq);
     let wall = Wall::default();
     let handle = Handle::new(sender.clone(), position, wall.clone());
-    let salt = u32::try_from(clock::wall().0 % 0xffff).unwrap_or(0);
-    let ids = JobIds::new(journal.epoch(), salt);
+    let scheme = if config.tls.is_some() { "https://" } else { "http://" };
+    let seat = place.seat().cloned();
+    let members = Members::new(standing.clone(), seat, here, scheme, identity.clone());
     let registrar = Registrar {
-        scheduler: Identity::load(&config.data_dir)?,
+        scheduler: identity.clone(),
         key: checkpoints::key(&config.data_dir)?.public(),
-        epoch: journal.epoch(),
+        standing,
         policy: config.key_policy(),
     };
-    let backups = Backups::new(&config.data_dir, config.journal, journal.reader()?);
     let parts = Parts {
-        journal,
+        place,
         engine,
+        identity,
         config: config.scheduling.clone(),
         settings: SettingsFile::open(&config.data_dir)?,
         snapshot_every: config.snapshot_every,
         inbox,
         sender,
         durable,
+        standing: tell_standing,
         wall,
         feed,
         keys: keys_feed,
@@ -453,7 +519,6 @@ fn start_loop(
         .spawn(move || running.run())
         .map_err(StartError::Thread)?;
     let refusals = Refusals::default();
-    let queues = QueuesInFront::new(&config.queues, &metrics.queues);
     let desk = Desk {
         handle,
         ids,
@@ -466,9 +531,11 @@ fn start_loop(
         disk,
         audience,
         keys,
-        backups,
-        queues,
-        reloads,
+        members,
     };
     Ok((desk, metrics))
+}
+
+fn leader(id: MemberId, epoch: Epoch, Addresses { grpc, http }: Addresses) -> Leader {
+    Leader { id, epoch, grpc, http }
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bellwether_core::model::config::ConfigError;
-use bellwether_core::model::{Config, KeyPolicy};
+use bellwether_core::model::{Config, KeyPolicy, Name};
 
 pub use live::change;
 pub use secret::Secret;
@@ -25,6 +25,8 @@ pub use webhook::Webhook;
 pub struct ServerConfig {
     pub data_dir: PathBuf,
     pub journal: JournalKind,
+    /// How it takes part among others, where the journal is one that they share.
+    pub cluster: Cluster,
     pub grpc: SocketAddr,
     pub http: SocketAddr,
     /// Names under which HTTP is served, besides those of loopback.
@@ -116,26 +118,28 @@ pub enum JournalKind {
     /// Plain files, made for this.
     File,
     Sqlite,
+    /// Of several schedulers, in a Redis server that they share.
+    Redis,
+    /// The same in a PostgreSQL database.
+    Postgres,
+    /// Of several schedulers, each of which keeps it.
+    Raft,
 }
 
-impl JournalKind {
-    /// As it is written in the settings.
-    pub fn named(name: &str) -> Option<JournalKind> {
-        match name {
-            "file" => Some(JournalKind::File),
-            "sqlite" => Some(JournalKind::Sqlite),
-            _ => None,
-        }
-    }
-}
-
-impl std::fmt::Display for JournalKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            JournalKind::File => "file",
-            JournalKind::Sqlite => "sqlite",
-        })
-    }
+/// What a scheduler among others needs to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cluster {
+    /// Of the shared server, as redis://127.0.0.1:6379.
+    pub url: String,
+    /// Tells clusters on one server apart.
+    pub name: String,
+    /// Where clients and workers reach this scheduler; none: where it listens.
+    pub grpc: Option<String>,
+    pub http: Option<String>,
+    /// How long nobody else may lead after a leader has fallen silent.
+    pub lease: Duration,
+    /// Takes a server that may lose what it has acknowledged when it crashes.
+    pub allow_loss: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -211,6 +215,7 @@ impl Default for ServerConfig {
         ServerConfig {
             data_dir: PathBuf::from("data"),
             journal: JournalKind::Sqlite,
+            cluster: Cluster::default(),
             grpc: SocketAddr::from((Ipv4Addr::LOCALHOST, 7070)),
             http: SocketAddr::from((Ipv4Addr::LOCALHOST, 7071)),
             allowed_hosts: Vec::new(),
@@ -234,6 +239,19 @@ impl Default for ServerConfig {
             log: Log { format: LogFormat::Text, level: "info".to_owned() },
             queues: Vec::new(),
             scheduling: Config::default(),
+        }
+    }
+}
+
+impl Default for Cluster {
+    fn default() -> Cluster {
+        Cluster {
+            url: String::new(),
+            name: "bellwether".to_owned(),
+            grpc: None,
+            http: None,
+            lease: Duration::from_millis(500),
+            allow_loss: false,
         }
     }
 }
@@ -314,6 +332,17 @@ impl ServerConfig {
         let local = self.grpc.ip().is_loopback();
         let usual = if local { KeyPolicy::FirstUse } else { KeyPolicy::Approved };
         self.worker_keys.unwrap_or(usual)
+    }
+
+    /// What several schedulers call the journal that they share, in other systems.
+    pub(crate) fn shared_stream(&self) -> Option<Name> {
+        match self.journal {
+            JournalKind::File | JournalKind::Sqlite => None,
+            JournalKind::Redis | JournalKind::Postgres | JournalKind::Raft => {
+                let url = blake3::hash(self.cluster.url.as_bytes()).to_hex();
+                Some(Name::fixed(&format!("{}-{}", self.cluster.name, &url[..8])))
+            }
+        }
     }
 
     /// Later sources win: the file, then variables as `BELLWETHER_MAX_RETRY` for `max_retry`, then

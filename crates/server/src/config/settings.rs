@@ -212,6 +212,12 @@ macro_rules! settings {
 settings! { FIXED:
     "data_dir": |d, v| { d.config.data_dir = PathBuf::from(v); Ok(()) };
     "journal": |d, v| { d.config.journal = journal(v)?; Ok(()) };
+    "cluster.url": |d, v| { d.config.cluster.url = v.to_owned(); Ok(()) };
+    "cluster.name": |d, v| { d.config.cluster.name = identifier(v)?; Ok(()) };
+    "cluster.grpc": |d, v| { d.config.cluster.grpc = Some(v.to_owned()); Ok(()) };
+    "cluster.http": |d, v| { d.config.cluster.http = Some(v.to_owned()); Ok(()) };
+    "cluster.allow_loss": |d, v| { d.config.cluster.allow_loss = switch(v)?; Ok(()) };
+    "cluster.lease": |d, v| { d.config.cluster.lease = duration(v)?; Ok(()) };
     "grpc": |d, v| { d.config.grpc = address(v)?; Ok(()) };
     "http": |d, v| { d.config.http = address(v)?; Ok(()) };
     "allowed_hosts": |d, v| { d.config.allowed_hosts = hosts(v)?; Ok(()) };
@@ -307,7 +313,10 @@ fn journal(text: &str) -> Parsed<JournalKind> {
     match text {
         "file" => Ok(JournalKind::File),
         "sqlite" => Ok(JournalKind::Sqlite),
-        _ => Err("file or sqlite"),
+        "redis" => Ok(JournalKind::Redis),
+        "postgres" => Ok(JournalKind::Postgres),
+        "raft" => Ok(JournalKind::Raft),
+        _ => Err("file, sqlite, redis, postgres or raft"),
     }
 }
 

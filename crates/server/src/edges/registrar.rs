@@ -13,7 +13,9 @@ use bellwether_wire::key::key_from_wire;
 use bellwether_wire::signing::handoff::Arrived;
 use bellwether_wire::signing::session::{Proof, Rotation, certificate_key};
 use bellwether_wire::{Malformed, v1};
+use tokio::sync::watch;
 
+use crate::cluster::Standing;
 use crate::identity::Identity;
 
 /// How long a ticket is open if nobody says otherwise, and at the most.
@@ -41,11 +43,16 @@ pub(crate) struct Registrar {
     pub(crate) scheduler: Identity,
     /// What its checkpoints are signed with.
     pub(crate) key: WorkerKey,
-    pub(crate) epoch: Epoch,
+    pub(crate) standing: watch::Receiver<Standing>,
     pub(crate) policy: KeyPolicy,
 }
 
 impl Registrar {
+    /// The reign that this scheduler is in; 0 while another leads.
+    pub(crate) fn epoch(&self) -> Epoch {
+        self.standing.borrow().reign().unwrap_or_default()
+    }
+
     pub(crate) fn challenge(&self) -> Nonce {
         Nonce(random_bytes())
     }
@@ -54,13 +61,13 @@ impl Registrar {
         v1::Challenge {
             scheduler: self.scheduler.as_str().to_owned(),
             nonce: nonce.0.to_vec().into(),
-            epoch: self.epoch.0,
+            epoch: self.epoch().0,
         }
     }
 
     pub(crate) fn introduction(&self) -> v1::Introduction {
         let scheduler = self.scheduler.as_str().to_owned();
-        v1::Introduction { scheduler, epoch: self.epoch.0 }
+        v1::Introduction { scheduler, epoch: self.epoch().0 }
     }
 
     /// What a registration comes with. A key that is not proven is none. Who comes with a certificate
@@ -118,7 +125,7 @@ impl Registrar {
             let wanted = "it must be signed for the attempt that it is a report of";
             return Err(Malformed::not_allowed("signature", "not accepted", wanted));
         }
-        let handoff = arrived.verified(from.clone(), self.scheduler.as_str(), self.epoch)?;
+        let handoff = arrived.verified(from.clone(), self.scheduler.as_str(), self.epoch())?;
         Ok(Report::HandOff(Box::new(handoff)))
     }
 

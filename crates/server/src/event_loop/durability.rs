@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 use super::message::{Asker, Message};
 use super::recovery::recover;
 use super::run::Loop;
+use crate::event_loop::clock;
 use crate::event_loop::fatal::{self, Fatal};
 
 impl Loop {
@@ -31,6 +32,10 @@ impl Loop {
     /// Sends what the host has released. An asker that has gone away is no error: what it asked for
     /// has happened all the same.
     pub(super) fn send(&mut self) {
+        if !self.lease.is_forever() {
+            // After what is answered has come: what was true then may be told.
+            self.host.handle_lease(clock::read().monotonic, self.lease.ends_at());
+        }
         self.host.drain_outgoing(&mut self.meters, |link, message| link.try_send(message).is_ok());
         while let Some(reply) = self.host.poll_reply() {
             match reply {
@@ -66,6 +71,17 @@ impl Loop {
         self.tell_durable.send_replace(head.seq);
         self.host.handle_durable(head, &record.entries, &mut self.meters);
         self.send();
+        self.project(record, forgotten);
+        if let Some(applied) = self.applied.take()
+            && let Err(error) = applied.write()
+        {
+            tracing::warn!(%error, "the next start applies the settings of the file once more");
+        }
+    }
+
+    /// Everybody who makes something of the journal is given what is new in it.
+    pub(super) fn project(&mut self, record: Arc<Record>, forgotten: Vec<Arc<Record>>) {
+        self.learn_identity_from(&record);
         if let Some(telemetry) = &mut self.telemetry {
             telemetry.push(&record);
         }
@@ -76,26 +92,24 @@ impl Loop {
         {
             self.truncate_before(before);
         }
-        if let Some(applied) = self.applied.take()
-            && let Err(error) = applied.write()
-        {
-            tracing::warn!(%error, "the next start applies the settings of the file once more");
-        }
     }
 
     /// What was not durable has not happened: the state is built again from what is. After a failed
-    /// sync nothing that is there can be trusted, and what another has taken is not ours to read,
-    /// so then the process ends.
+    /// sync nothing that is there can be trusted, and what another has taken of a journal on disk is
+    /// not ours to read, so then the process ends. One among several follows the other instead.
     fn append_failed(&mut self, error: AppendError) {
         self.host.handle_failure((&error).into());
         self.send();
+        if self.host.mode() == Mode::Deposed && self.seat.is_some() {
+            return self.step_down(&error.to_string());
+        }
         if self.host.mode() == Mode::Deposed || error.is_fatal() {
             fatal::end(Fatal::Append(error));
         }
         tracing::error!(%error, "the state is rebuilt from the journal");
         let thread = self.journal.take().expect("only this takes it, and puts one back");
         let journal = thread.stop();
-        let engine = recover(journal.as_ref(), None)
+        let (engine, _) = recover(journal.as_ref(), None)
             .unwrap_or_else(|error| fatal::end(Fatal::Recover(error)));
         self.host.handle_rebuilt(engine, journal.head(), &mut self.meters);
         self.start_journal(journal);
@@ -120,17 +134,24 @@ impl Loop {
 
     /// Everything durable, then a snapshot, then goodbye.
     pub(super) fn finish(mut self, stopped: oneshot::Sender<Head>) {
-        while !self.host.mode().is_full() && !self.host.is_durable() {
+        while self.host.mode() == Mode::Reigning && !self.host.is_durable() {
             self.hand_over();
-            if let Ok(Message::Journal(outcome)) = self.inbox.recv() {
+            if let Ok(Message::Journal(_, outcome)) = self.inbox.recv() {
                 self.journal_said(outcome);
             }
         }
+        // What a follower knows is in the log of all.
+        let is_ours = self.journal.is_some();
         self.host.handle_stop();
         self.send();
-        self.save_last_snapshot();
+        if is_ours {
+            self.save_last_snapshot();
+        }
         if let Some(journal) = self.journal.take() {
             drop(journal.stop());
+        }
+        if let Some(seat) = &self.seat {
+            seat.leave();
         }
         if let Some(telemetry) = self.telemetry {
             telemetry.close();

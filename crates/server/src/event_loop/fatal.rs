@@ -15,6 +15,8 @@ pub(crate) enum Fatal {
     Append(AppendError),
     #[error("the state could not be rebuilt from the journal: {0}")]
     Recover(RecoverError),
+    #[error("this scheduler can't go on among the others: {0}")]
+    Cluster(String),
     #[error("a thread could not be started: {0}")]
     Thread(std::io::Error),
 }
@@ -27,7 +29,9 @@ pub(crate) fn end(why: Fatal) -> ! {
     eprintln!("bellwether: {why}");
     let code = match why {
         Fatal::Append(AppendError::Fenced { .. }) => EXIT_FENCED,
-        Fatal::Append(_) | Fatal::Recover(_) | Fatal::Thread(_) => EXIT_JOURNAL_FAILED,
+        Fatal::Append(_) | Fatal::Recover(_) | Fatal::Cluster(_) | Fatal::Thread(_) => {
+            EXIT_JOURNAL_FAILED
+        }
     };
     std::process::exit(code)
 }

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use bellwether_core::Command;
-use bellwether_core::model::{Actor, JobId};
+use bellwether_core::model::{Actor, Epoch, JobId};
 use bellwether_host::{Edge, Ended, SessionKey, Settled, Unavailable, WaitStarted};
 use bellwether_journal::thread::Outcome;
 use bellwether_journal::{Head, SnapshotError};
@@ -11,6 +11,7 @@ use bellwether_wire::Malformed;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 use super::view::View;
+use crate::cluster::Heard;
 
 /// Messages that may wait for one worker; one that does not read them is cut off and must come
 /// back, which the core takes like any other loss of a connection.
@@ -62,7 +63,10 @@ pub(crate) enum Message {
     },
     /// The state as of now or later is wanted, in a file.
     Snapshot(Asker<SavedSnapshot>),
-    Journal(Outcome),
+    /// Of the journal of this reign.
+    Journal(Epoch, Outcome),
+    /// What happens among the schedulers.
+    Cluster(Heard),
     PieceWritten,
     SnapshotSaved(Saved),
     /// Flush, snapshot, send workers away, end.

@@ -6,8 +6,9 @@ pub mod fatal;
 mod handle;
 mod message;
 mod recovery;
+mod reign;
 mod run;
-pub(crate) mod settings;
+mod settings;
 mod snapshot;
 pub(crate) mod space;
 mod view;
@@ -17,11 +18,11 @@ pub(crate) use bellwether_host::{
 };
 pub(crate) use handle::Handle;
 pub(crate) use message::{
-    End, Outgoing, Registration, SESSION_MESSAGES_MAX, SavedSnapshot, SessionInput,
+    End, Message, Outgoing, Registration, SESSION_MESSAGES_MAX, SavedSnapshot, SessionInput,
 };
 pub use recovery::RecoverError;
-pub(crate) use recovery::recover;
-pub(crate) use run::{Loop, Parts};
+pub(crate) use recovery::{recover, recover_until};
+pub(crate) use run::{Loop, Parts, Place};
 pub use settings::SettingsError;
 pub(crate) use settings::SettingsFile;
 pub(crate) use view::View;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use bellwether_core::Engine;
 use bellwether_core::model::{Config, Seq, Timestamp};
 use bellwether_host::{BATCHES_IN_FLIGHT_MAX, Host, SnapshotRule};
-use bellwether_journal::{Head, Journal, JournalThread, Snapshots};
+use bellwether_journal::{Head, Journal, JournalThread, Lease, Snapshots};
 use tokio::sync::{oneshot, watch};
 
 use super::message::{Message, ServerEdge, Wait};
@@ -19,9 +19,11 @@ use super::recovery::RecoverError;
 use super::settings::SettingsFile;
 use super::snapshot::Saving;
 use super::view::View;
+use crate::cluster::{Room, Seat, Standing};
 use crate::event_loop::clock::{self, Wall};
 use crate::event_loop::fatal::{self, Fatal};
 use crate::event_loop::space::SpaceProbe;
+use crate::identity::Identity;
 use crate::projections::history::{Followers, TailEnd};
 use crate::projections::keys::KeysFeed;
 use crate::projections::registry::Feed;
@@ -30,17 +32,39 @@ use crate::sinks::metrics::Meters;
 
 /// Commands handled before what came of them is handed to the journal.
 const ROUND_COMMANDS_MAX: usize = 8_192;
+/// How often the lease of a reign is looked at while nothing happens, and while it does not hold.
+const LEASE_INTERVAL: Duration = Duration::from_millis(50);
+const DOUBT_INTERVAL: Duration = Duration::from_millis(5);
+
+/// Where a scheduler stands when it starts.
+pub(crate) enum Place {
+    /// The journal is its own.
+    Alone(Box<dyn Journal>),
+    /// It follows from here until it is its turn.
+    Among { seat: Seat, room: Room, head: Head, snapshots: Box<dyn Snapshots> },
+}
+
+impl Place {
+    pub(crate) fn seat(&self) -> Option<&Seat> {
+        match self {
+            Place::Alone(_) => None,
+            Place::Among { seat, .. } => Some(seat),
+        }
+    }
+}
 
 /// What a loop is made of.
 pub(crate) struct Parts {
-    pub(crate) journal: Box<dyn Journal>,
+    pub(crate) place: Place,
     pub(crate) engine: Engine,
+    pub(crate) identity: Identity,
     pub(crate) config: Config,
     pub(crate) settings: SettingsFile,
     pub(crate) snapshot_every: u64,
     pub(crate) inbox: Receiver<Message>,
     pub(crate) sender: Sender<Message>,
     pub(crate) durable: watch::Sender<Seq>,
+    pub(crate) standing: watch::Sender<Standing>,
     pub(crate) wall: Wall,
     pub(crate) feed: Feed,
     pub(crate) keys: KeysFeed,
@@ -53,11 +77,21 @@ pub(crate) struct Parts {
 
 pub(crate) struct Loop {
     pub(super) host: Host<ServerEdge>,
-    /// None only while the state is rebuilt.
+    /// None while the state is rebuilt, and while another leads.
     pub(super) journal: Option<JournalThread>,
+    /// Until when the journal can't be another's.
+    pub(super) lease: Lease,
+    /// The way to the other schedulers, if there are any.
+    pub(super) seat: Option<Seat>,
+    pub(super) room: Option<Room>,
+    /// Learnt from the journal, if it is that of several.
+    pub(super) identity: Identity,
+    /// What the file says, for the first reign of all.
+    pub(super) seed: Config,
     pub(super) inbox: Receiver<Message>,
     pub(super) sender: Sender<Message>,
     pub(super) tell_durable: watch::Sender<Seq>,
+    pub(super) tell_standing: watch::Sender<Standing>,
     wall: Wall,
     pub(super) snapshots: Arc<dyn Snapshots>,
     /// The thread that writes a snapshot, while there is one.
@@ -79,17 +113,35 @@ pub(crate) struct Loop {
 
 impl Loop {
     pub(crate) fn new(parts: Parts) -> Result<Loop, RecoverError> {
-        let Parts { journal, engine, config, settings, snapshot_every, inbox, sender, .. } = parts;
-        let snapshots: Arc<dyn Snapshots> = journal.snapshots().into();
+        let Parts { place, engine, config, settings, snapshot_every, inbox, sender, .. } = parts;
+        let (journal, seat, room, head, snapshots) = match place {
+            Place::Alone(journal) => {
+                let (head, snapshots) = (journal.head(), journal.snapshots());
+                (Some(journal), None, None, head, snapshots)
+            }
+            Place::Among { seat, room, head, snapshots } => {
+                (None, Some(seat), Some(room), head, snapshots)
+            }
+        };
+        let snapshots: Arc<dyn Snapshots> = snapshots.into();
         let saved = snapshots.head()?.map_or(Seq(0), |head| head.seq);
         let reading = clock::read();
-        let changed = engine.last_seq() == Seq(0) || settings.differs_from(&config);
+        // Settings that were changed while the scheduler ran hold until the file changes; those of
+        // several schedulers are none of one machine's files.
+        let is_new = engine.last_seq() == Seq(0) || settings.differs_from(&config);
+        let changed = journal.is_some() && is_new;
         let mut new = Loop {
-            host: Host::new(engine, journal.head(), saved, SnapshotRule::every(snapshot_every)),
+            host: Host::new(engine, head, saved, SnapshotRule::every(snapshot_every)),
             journal: None,
+            lease: Lease::forever(),
+            seat,
+            room,
+            identity: parts.identity,
+            seed: config.clone(),
             inbox,
             sender,
             tell_durable: parts.durable,
+            tell_standing: parts.standing,
             wall: parts.wall,
             snapshots,
             saving: None,
@@ -104,18 +156,21 @@ impl Loop {
             started_at: reading.wall,
             meters: Meters::default(),
         };
-        let epoch = journal.epoch();
-        new.start_journal(journal);
-        // Settings that were changed while the scheduler ran hold until the file changes.
-        new.host.reign(reading, epoch, changed.then_some(config), &mut new.meters);
-        new.hand_over();
+        new.learn_identity();
+        if let Some(journal) = journal {
+            let epoch = journal.epoch();
+            new.lease = journal.lease();
+            new.start_journal(journal);
+            new.host.reign(reading, epoch, changed.then_some(config), &mut new.meters);
+            new.hand_over();
+        }
         Ok(new)
     }
 
     pub(super) fn start_journal(&mut self, journal: Box<dyn Journal>) {
-        let sender = self.sender.clone();
+        let (sender, epoch) = (self.sender.clone(), journal.epoch());
         // The loop outlives the thread, so its inbox is there.
-        let tell = move |outcome| drop(sender.send(Message::Journal(outcome)));
+        let tell = move |outcome| drop(sender.send(Message::Journal(epoch, outcome)));
         let started = JournalThread::start(journal, BATCHES_IN_FLIGHT_MAX + 2, tell);
         self.journal = Some(started.unwrap_or_else(|error| fatal::end(Fatal::Thread(error))));
     }
@@ -157,8 +212,14 @@ impl Loop {
     }
 
     fn sleep_for(&self) -> Option<Duration> {
-        let at = self.host.next_deadline()?;
-        Some(clock::until(self.host.time_at(clock::read()), at))
+        let deadline = self.host.next_deadline();
+        let until = deadline.map(|at| clock::until(self.host.time_at(clock::read()), at));
+        // A reign that others can end is over without a word.
+        let look = (!self.lease.is_forever()).then(|| match self.is_sure() {
+            true => LEASE_INTERVAL,
+            false => DOUBT_INTERVAL,
+        });
+        until.into_iter().chain(look).min()
     }
 
     /// Handles what waits. Gives back who wants the loop to end.
@@ -175,6 +236,7 @@ impl Loop {
             }
             next = self.next_waiting();
         }
+        self.watch_lease();
         self.tick();
         self.take_snapshot();
         self.hand_over();
@@ -195,8 +257,15 @@ impl Loop {
     /// Handles a message and says how many commands it was.
     fn take(&mut self, message: Message) -> usize {
         match message {
-            Message::Journal(outcome) => {
-                self.journal_said(outcome);
+            Message::Journal(epoch, outcome) => {
+                // One that is finished with may still have had something to say.
+                if self.journal.is_some() && epoch == self.host.epoch() {
+                    self.journal_said(outcome);
+                }
+                1
+            }
+            Message::Cluster(heard) => {
+                self.hear(heard);
                 1
             }
             Message::SessionClosed(session) => {

@@ -4,7 +4,6 @@
 //! Deliberately absent: transport. What could not be answered is an [`Unanswered`], which every
 //! edge words in its own way.
 
-mod backup;
 mod bulk;
 mod config;
 mod events;
@@ -12,8 +11,6 @@ mod job_view;
 mod jobs;
 mod keys;
 mod logs;
-mod queues;
-mod reload;
 mod root_cause;
 mod runs;
 mod shown;
@@ -22,15 +19,11 @@ mod steer;
 mod submit;
 mod unanswered;
 
-pub(crate) use backup::{Backups, Turn};
 pub(crate) use bulk::{Action, Operation, Operations};
 pub(crate) use config::Configured;
 pub(crate) use events::{Audience, EventsWanted, is_wanted};
 pub(crate) use job_view::{ended_view, worker_views};
 pub(crate) use logs::LogsWanted;
-pub(crate) use queues::QueuesInFront;
-pub(crate) use reload::Reloads;
-pub use reload::{ReloadWish, Reloaded};
 pub(crate) use runs::RunPage;
 pub(crate) use shown::Shown;
 pub(crate) use submit::{JobIds, Pending, Submitted};
@@ -40,6 +33,7 @@ use std::sync::Arc;
 
 use bellwether_core::model::Actor;
 
+use crate::cluster::Members;
 use crate::disk_budget::DiskBudget;
 use crate::edges::explain::Refusals;
 use crate::edges::registrar::Registrar;
@@ -63,9 +57,7 @@ pub(crate) struct Desk {
     pub(crate) disk: Arc<DiskBudget>,
     pub(crate) audience: Arc<Audience>,
     pub(crate) keys: Keys,
-    pub(crate) backups: Backups,
-    pub(crate) queues: QueuesInFront,
-    pub(crate) reloads: Reloads,
+    pub(crate) members: Members,
 }
 
 impl Desk {

@@ -11,6 +11,11 @@ use crate::event_loop::{Unavailable, View};
 impl Desk {
     pub(crate) async fn status(&self) -> Result<v1::StatusResponse, Unanswered> {
         let mut seen = self.handle.ask(status).await?;
+        seen.role = self.members.role().into();
+        if let Some(leader) = self.members.leader() {
+            seen.leader = leader.grpc;
+            seen.epoch = leader.epoch.0;
+        }
         if self.disk.is_exceeded() && !seen.read_only {
             (seen.read_only, seen.explanation) = (true, Unavailable::DiskMax.to_string());
         }
@@ -35,6 +40,7 @@ fn status(view: &View<'_>) -> v1::StatusResponse {
     v1::StatusResponse {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         role: v1::SchedulerRole::Alone.into(),
+        leader: String::new(),
         epoch: view.epoch.0,
         position: view.durable.seq.0,
         chain: view.durable.chain.0.to_vec().into(),

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bellwether_core::model::{Epoch, JobId, JobNo, KeysSeen, Name, RunId, Seq, Submission};
+use bellwether_cluster::MemberId;
+use bellwether_core::model::{
+    Epoch, JobId, JobNo, KeysSeen, Name, RunId, Seq, Submission, Timestamp,
+};
 use bellwether_core::{Answer, Command, Rejection};
 use bellwether_wire::job::submission_from_wire;
 use bellwether_wire::{Malformed, v1};
@@ -30,6 +33,11 @@ impl JobIds {
     pub(crate) fn new(epoch: Epoch, salt: u32) -> JobIds {
         let prefix = format!("job-{epoch}-{:04x}-", salt & 0xffff).into();
         JobIds { prefix, next: Arc::default() }
+    }
+
+    /// Of a scheduler among several: nobody else starts at the same moment under its number.
+    pub(crate) fn of_member(member: MemberId, at: Timestamp) -> JobIds {
+        JobIds { prefix: format!("job-m{member}-{:x}-", at.0).into(), next: Arc::default() }
     }
 
     pub(crate) fn generate(&self) -> JobId {

@@ -45,6 +45,7 @@ impl WorkerLink for WorkerLinkService {
         request: Request<Streaming<v1::WorkerMessage>>,
     ) -> Result<Response<Self::SessionStream>, Status> {
         let desk = self.desk.acting(request.extensions().get::<Actor>().cloned());
+        desk.members.check_leads().map_err(status)?;
         let caller = request.extensions().get::<Caller>();
         let certificate = caller.and_then(|caller| caller.certificate.clone());
         let (session, told, logs_done) = WorkerSession::open(&desk, Shown::Proof(certificate));

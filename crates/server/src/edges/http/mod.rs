@@ -12,6 +12,7 @@ use axum::middleware;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 
+use crate::cluster::Members;
 use crate::edges::rest::{self, Guard};
 use crate::event_loop::Handle;
 use crate::sinks::metrics::{CONTENT_TYPE, Metrics};
@@ -23,11 +24,12 @@ pub(crate) struct HttpState {
     /// None if telemetry is switched off.
     pub(crate) metrics: Option<Arc<Metrics>>,
     pub(crate) guard: Guard,
+    pub(crate) members: Members,
 }
 
 /// `rest` is what lies under `/scheduler`.
 pub(crate) fn router(state: HttpState, rest: Router) -> Router {
-    let guard = state.guard.clone();
+    let (guard, members) = (state.guard.clone(), state.members.clone());
     Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
@@ -35,6 +37,7 @@ pub(crate) fn router(state: HttpState, rest: Router) -> Router {
         .with_state(state)
         .merge(rest)
         .fallback(|| async { StatusCode::NOT_FOUND })
+        .layer(middleware::from_fn_with_state(members, rest::redirect))
         .layer(middleware::from_fn_with_state(guard, rest::guard))
 }
 
@@ -51,7 +54,7 @@ async fn metrics(State(state): State<HttpState>) -> Response {
     let Some(metrics) = state.metrics else {
         return (StatusCode::NOT_FOUND, "telemetry is switched off\n").into_response();
     };
-    match metrics.render(&state.handle).await {
+    match metrics.render(&state.handle, &state.members).await {
         Ok(text) => ([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response(),
         Err(why) => (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")).into_response(),
     }

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use super::{Queue, REFUSED_PAUSE};
 use crate::config::Published;
 use crate::identity::Identity;
-use crate::position::PositionFile;
+use crate::position::Position;
 use crate::projections::history::{Cursor, CursorError, HistoryError, Seen};
 use crate::sinks::metrics::QueueCounts;
 
@@ -31,6 +31,8 @@ const FEW_EVENTS: u64 = 200;
 const GATHER: Duration = Duration::from_millis(10);
 /// How often the position is written while much happens.
 const POSITION_INTERVAL: Duration = Duration::from_millis(250);
+/// The same where it is an event for the next leader.
+const NOTE_INTERVAL: Duration = Duration::from_secs(1);
 /// The pause after the server was lost or the journal could not be read.
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
 
@@ -45,7 +47,7 @@ pub(super) async fn publish(
     queue: Queue,
     published: Published,
     identity: Identity,
-    mut position: PositionFile,
+    mut position: Position,
 ) {
     let (batches, mut ready) = mpsc::channel(BATCHES_READY_MAX);
     let cursor = queue.desk.history.cursor(&queue.desk.registry, position.published().next());
@@ -58,9 +60,10 @@ pub(super) async fn publish(
     let mut reached = position.published();
     loop {
         if position.published() != reached && Instant::now() >= write_at {
-            position = write(&queue, position, reached).await;
+            write(&queue, &mut position, reached).await;
             follower.passed(position.published());
-            write_at = Instant::now() + POSITION_INTERVAL;
+            let interval = if position.is_event() { NOTE_INTERVAL } else { POSITION_INTERVAL };
+            write_at = Instant::now() + interval;
         }
         let next = if position.published() == reached {
             ready.recv().await
@@ -74,11 +77,14 @@ pub(super) async fn publish(
         if !publish_batch(&queue, messages).await {
             break;
         }
-        reached = last;
+        // What was not told need not be remembered, least of all that it was remembered.
+        if events > 0 || !position.is_event() {
+            reached = last;
+        }
         QueueCounts::add(&queue.counts.events, events);
         queue.counts.events_position.store(last.0, Ordering::Relaxed);
     }
-    write(&queue, position, reached).await;
+    write(&queue, &mut position, reached).await;
 }
 
 /// Tries until the server has taken all of it; false if this one shuts down first.
@@ -107,20 +113,14 @@ async fn publish_batch(queue: &Queue, messages: Vec<Outgoing>) -> bool {
     }
 }
 
-async fn write(queue: &Queue, mut position: PositionFile, reached: Seq) -> PositionFile {
+async fn write(queue: &Queue, position: &mut Position, reached: Seq) {
     if position.published() == reached {
-        return position;
+        return;
     }
-    let written = tokio::task::spawn_blocking(move || {
-        let written = position.write(reached);
-        (position, written)
-    });
-    let (position, written) = written.await.expect("writing a file does not panic");
-    if let Err(error) = written {
-        // Until it can be written again, a restart repeats more.
+    if let Err(error) = position.write(reached).await {
+        // Until it can be written again, a restart or the next leader repeats more.
         tracing::warn!(queue = %queue.name, %error);
     }
-    position
 }
 
 struct Reader {
@@ -247,8 +247,8 @@ impl Draft {
 
 fn is_wanted(event: &Event, published: Published) -> bool {
     match published {
-        // Heartbeats are in the journal for replays; they are no news.
-        Published::All => !matches!(event, Event::WorkerReported { .. }),
+        // Heartbeats are in the journal for replays, and notes for the next leader; they are no news.
+        Published::All => !matches!(event, Event::WorkerReported { .. } | Event::Noted { .. }),
         Published::Ended => matches!(
             event,
             Event::Completed { .. }

@@ -28,7 +28,7 @@ use tokio::task::JoinSet;
 use crate::config::{Published, ServerConfig};
 use crate::edges::desk::Desk;
 use crate::identity::Identity;
-use crate::position::{PositionError, PositionFile};
+use crate::position::{Keeper, PositionError};
 use crate::priority::Aside;
 use crate::sinks::metrics::{QueueCounts, QueueMeters};
 use crate::sinks::trace::context::Tracing;
@@ -37,7 +37,7 @@ use crate::sinks::trace::context::Tracing;
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
 /// The pause after a server has refused: only somebody who changes something can help.
 const REFUSED_PAUSE: Duration = Duration::from_secs(2);
-/// The folder, in the data directory, of what is remembered of queues.
+/// Below which what is remembered of queues is kept.
 const FOLDER: &str = "queues";
 
 #[derive(Debug, thiserror::Error)]
@@ -79,9 +79,10 @@ pub(crate) struct Queues {
 
 impl Queues {
     /// Servers need not be there yet.
-    pub(crate) fn start(
+    pub(crate) async fn start(
         config: &ServerConfig,
         desk: &Desk,
+        keeper: &Keeper,
         identity: &Identity,
         tracing: Option<Tracing>,
         meters: &QueueMeters,
@@ -91,10 +92,19 @@ impl Queues {
         if config.queues.is_empty() {
             return Ok(Queues { tasks, stop, _aside: None });
         }
+        let mut positions = Vec::new();
+        for wanted in &config.queues {
+            let told = wanted.events != Published::None;
+            let name = format!("{FOLDER}/{}", wanted.name);
+            positions.push(match told {
+                true => Some(keeper.open(&name, desk.handle.durable()).await?),
+                false => None,
+            });
+        }
         let aside = Aside::queues().map_err(QueuesError::Thread)?;
         let on = aside.handle();
         let _entered = on.enter();
-        for wanted in &config.queues {
+        for (wanted, position) in config.queues.iter().zip(positions) {
             let opened = bellwether_brokers::open(wanted.settings.clone());
             let name = wanted.name.clone();
             let broker = opened.map_err(|source| QueuesError::Open { name, source })?;
@@ -111,9 +121,7 @@ impl Queues {
                 aside: Arc::new(Semaphore::new(latecomers::HELD_ASIDE_MAX)),
                 stopping: stopping.clone(),
             };
-            if wanted.events != Published::None {
-                let path = config.data_dir.join(FOLDER).join(&wanted.name);
-                let position = PositionFile::open(&path, desk.handle.durable())?;
+            if let Some(position) = position {
                 tasks.spawn(events::publish(
                     queue.clone(),
                     wanted.events,

@@ -186,7 +186,7 @@ impl Links {
     pub(super) async fn challenge(&mut self, worker: &str) {
         let registrar = &self.queue.desk.registrar;
         let nonce = self.challenges.of(worker, registrar);
-        let (scheduler, epoch) = (registrar.scheduler.as_str(), registrar.epoch.0);
+        let (scheduler, epoch) = (registrar.scheduler.as_str(), registrar.epoch().0);
         let told = Dispatch::Challenge { worker, scheduler, nonce: hex(&nonce.0), epoch };
         let told = told.to_json();
         self.tell(worker, vec![told]).await;

@@ -15,6 +15,7 @@ mod guard;
 mod intake;
 mod jobs;
 mod keys;
+mod leader;
 mod link;
 mod logs;
 mod operations;
@@ -44,7 +45,8 @@ use crate::identity::Identity;
 
 pub(crate) use guard::{Guard, guard};
 use intake::Intake;
-pub(crate) use problem::Problem;
+pub(crate) use leader::redirect;
+pub(crate) use problem::{LEADER_KEY, NotLeader, Problem};
 
 /// What operations share.
 #[derive(Debug, Clone)]

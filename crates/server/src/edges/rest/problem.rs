@@ -6,6 +6,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bellwether_core::Rejection;
 use bellwether_core::model::Micros;
+use bellwether_host::NOT_LEADER;
 use bellwether_journal::ReadError;
 use bellwether_wire::Malformed;
 use bellwether_wire::rejection::{Kind, MALFORMED, kind_and_code, retry_after};
@@ -14,6 +15,7 @@ use tonic::metadata::MetadataValue;
 use tonic::{Code, Status};
 use utoipa::ToSchema;
 
+use crate::cluster::NotTransferred;
 use crate::edges::desk::{Refused, Unanswered};
 use crate::edges::security::authorize::Denied;
 use crate::edges::security::hosts::Foreign;
@@ -27,8 +29,14 @@ const TYPE_PREFIX: &str = "urn:bellwether:problem:";
 /// The keys of the metadata; the latter's are microseconds.
 const CODE_KEY: &str = "bellwether-code";
 const RETRY_AFTER_KEY: &str = "bellwether-retry-after";
+/// Where the leader is, on the answers of those who are not; empty if that is not known.
+pub(crate) const LEADER_KEY: &str = "bellwether-leader";
 /// When what is on its way will be there.
 const SOON: Micros = Micros::from_secs(1);
+
+/// Marks an answer that only the leader can give.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NotLeader;
 
 /// What went wrong.
 #[derive(Debug, Clone, Serialize)]
@@ -135,6 +143,10 @@ impl IntoResponse for Problem {
         if self.status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
+        if self.code == NOT_LEADER {
+            response.extensions_mut().insert(NotLeader);
+        }
+        let headers = response.headers_mut();
         if let Some(allow) = self.allow.as_deref().and_then(|allow| allow.parse().ok()) {
             headers.insert(ALLOW, allow);
         }
@@ -152,6 +164,10 @@ impl From<Problem> for Status {
         let no_room = [Unavailable::DiskFull, Unavailable::DiskMax].map(Unavailable::code);
         if problem.grpc != Code::Unavailable || no_room.contains(&problem.code) {
             metadata.insert(CODE_KEY, MetadataValue::from_static(problem.code));
+        }
+        if problem.code == NOT_LEADER {
+            // The door writes the address into it.
+            metadata.insert(LEADER_KEY, MetadataValue::from_static(""));
         }
         if let Some(after) = problem.retry_after {
             metadata.insert(RETRY_AFTER_KEY, MetadataValue::from(after.0));
@@ -196,6 +212,18 @@ impl From<Unavailable> for Problem {
             | Unavailable::NotSaved => Kind::Away,
         };
         Problem::of(kind, why.code(), why.to_string()).after(Some(why.retry_after()))
+    }
+}
+
+impl From<NotTransferred> for Problem {
+    fn from(why: NotTransferred) -> Problem {
+        let text = why.to_string();
+        match why {
+            NotTransferred::NotHere(why) => why.into(),
+            NotTransferred::Alone => Problem::of(Kind::Conflict, "alone", text),
+            NotTransferred::Refused(_) => Problem::of(Kind::Conflict, "not_transferred", text),
+            NotTransferred::Late => Problem::of(Kind::Away, "not_transferred", text),
+        }
     }
 }
 

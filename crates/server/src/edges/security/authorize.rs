@@ -17,8 +17,10 @@ use super::access::{Access, access};
 use super::denials::{self, Cause};
 use super::leave::{Pass, WhileLetIn};
 use super::tokens::{NAMESPACE_DEFAULT, Tokens, hash};
+use crate::cluster::Standing;
 use crate::edges::contain::{Contained, ContainedBody};
 use crate::edges::listener::Caller;
+use crate::edges::rest::LEADER_KEY;
 
 /// Who acts where nobody is asked for a token.
 const ANYBODY: &str = "anybody";
@@ -46,11 +48,15 @@ pub(crate) enum Denied {
 #[derive(Debug, Clone)]
 pub(crate) struct Door {
     tokens: Option<watch::Receiver<Arc<Tokens>>>,
+    standing: watch::Receiver<Standing>,
 }
 
 impl Door {
-    pub(crate) fn new(tokens: Option<watch::Receiver<Arc<Tokens>>>) -> Door {
-        Door { tokens }
+    pub(crate) fn new(
+        tokens: Option<watch::Receiver<Arc<Tokens>>>,
+        standing: watch::Receiver<Standing>,
+    ) -> Door {
+        Door { tokens, standing }
     }
 
     fn check(&self, path: &str, headers: &HeaderMap) -> Result<Guest, Denied> {
@@ -172,7 +178,8 @@ where
                 }
                 let what = request.uri().path().to_owned();
                 let answer = Contained::new(what, self.inner.call(request));
-                Either::Right(Answering(answer, guest.into_pass()))
+                let standing = self.door.standing.clone();
+                Either::Right(Answering { answer, pass: guest.into_pass(), standing })
             }
             Err(denied) => {
                 denied.note(&excerpt(request.uri().path()), caller.as_ref());
@@ -182,9 +189,23 @@ where
     }
 }
 
+/// Whoever is sent away by a follower learns where to go.
+fn name_leader(standing: &watch::Receiver<Standing>, headers: &mut HeaderMap) {
+    if let Some(named) = headers.get_mut(LEADER_KEY)
+        && let Some(leader) = standing.borrow().leader()
+        && let Ok(address) = leader.grpc.parse()
+    {
+        *named = address;
+    }
+}
+
 /// An answer on its way; a bug in it ends it alone.
 #[derive(Debug)]
-pub(crate) struct Answering<F>(Contained<F>, Option<Pass>);
+pub(crate) struct Answering<F> {
+    answer: Contained<F>,
+    pass: Option<Pass>,
+    standing: watch::Receiver<Standing>,
+}
 
 impl<F, E> Future for Answering<F>
 where
@@ -193,12 +214,15 @@ where
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        let answered = std::task::ready!(Pin::new(&mut self.0).poll(context));
-        let (what, pass) = (self.0.what.clone(), self.1.take());
+        let answered = std::task::ready!(Pin::new(&mut self.answer).poll(context));
+        let (what, pass) = (self.answer.what.clone(), self.pass.take());
         Poll::Ready(match answered {
             Ok(answer) => {
                 let body = |body| WhileLetIn::new(ContainedBody { what, body }, pass);
-                answer.map(|response| response.map(|inner| Body::new(body(inner))))
+                answer.map(|mut response| {
+                    name_leader(&self.standing, response.headers_mut());
+                    response.map(|inner| Body::new(body(inner)))
+                })
             }
             Err(panicked) => Ok(Status::from(panicked).into_http()),
         })

@@ -58,13 +58,13 @@ impl Keyring {
         self.tokens.subscribe()
     }
 
-    /// What can't be read leaves everything as it was. True if others are let in than before.
-    pub(crate) fn reload(&self) -> Result<bool, TokensError> {
-        self.read_anew()
-    }
-
-    pub(crate) fn file(&self) -> &Path {
-        &self.file
+    /// What can't be read leaves everything as it was.
+    pub(crate) fn reload(&self) {
+        match self.read_anew() {
+            Ok(true) => tracing::info!(file = %self.file.display(), "tokens were read again"),
+            Ok(false) => {}
+            Err(error) => tracing::error!(%error, "tokens stay as they were"),
+        }
     }
 
     /// Reads the files again whenever they have changed.
@@ -72,13 +72,8 @@ impl Keyring {
         let mut pulse = tokio::time::interval(LOOK_INTERVAL);
         loop {
             pulse.tick().await;
-            if !self.has_changed() {
-                continue;
-            }
-            match self.reload() {
-                Ok(true) => tracing::info!(file = %self.file.display(), "tokens were read again"),
-                Ok(false) => {}
-                Err(error) => tracing::error!(%error, "tokens stay as they were"),
+            if self.has_changed() {
+                self.reload();
             }
         }
     }
@@ -158,13 +153,13 @@ mod tests {
         assert!(!known());
         bellwether_wire::private::write_secret(&file, &line).unwrap();
         assert!(keyring.has_changed());
-        assert!(keyring.reload().unwrap());
+        keyring.reload();
         assert!(known() && !keyring.has_changed());
         bellwether_wire::private::write_secret(&file, "nonsense").unwrap();
-        keyring.reload().unwrap_err();
+        keyring.reload();
         assert!(known());
         std::fs::remove_file(&file).unwrap();
-        assert!(keyring.reload().unwrap());
+        keyring.reload();
         assert!(!known());
     }
 

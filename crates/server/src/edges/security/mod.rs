@@ -9,7 +9,6 @@ pub(crate) mod leave;
 pub(crate) mod local;
 pub mod tls;
 pub mod tokens;
-pub mod validity;
 
 use bellwether_brokers::Backend;
 

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bellwether_brokers::Backoff;
+use bellwether_core::Event;
 use bellwether_core::model::Seq;
 use bellwether_journal::ReadError;
 use bellwether_wire::json::cloud_events;
@@ -15,7 +16,7 @@ use super::post::{Message, Poster};
 use crate::config::Webhook;
 use crate::edges::desk::{Desk, EventsWanted, Unanswered, is_wanted};
 use crate::identity::Identity;
-use crate::position::PositionFile;
+use crate::position::Position;
 use crate::projections::history::{HistoryError, Seen};
 use crate::sinks::metrics::{Metrics, Sink, SinkCounts};
 
@@ -34,9 +35,9 @@ pub(super) struct Delivery {
     pub(super) desk: Desk,
     pub(super) source: Identity,
     pub(super) poster: Poster,
-    /// The last position that is done with, and the file that remembers it.
+    /// The last position that is done with, and what remembers it.
     pub(super) done: Seq,
-    pub(super) position: Option<PositionFile>,
+    pub(super) position: Position,
     pub(super) metrics: Arc<Metrics>,
     pub(super) stopped: watch::Receiver<bool>,
 }
@@ -73,7 +74,10 @@ impl Delivery {
                 None | Some(Err(Unanswered::TooSlow)) => return self.rest(PAUSE_MIN).await,
                 Some(Err(why)) => return self.could_not_read(&why).await,
                 Some(Ok(batch)) => {
-                    for seen in &batch {
+                    // That something was noted for the next leader is no news, and noting that it
+                    // was told would be the next such.
+                    let is_news = |seen: &&Seen| !matches!(seen.entry().event, Event::Noted { .. });
+                    for seen in batch.iter().filter(is_news) {
                         self.deliver(seen).await?;
                         if saved.elapsed() > SAVE_INTERVAL {
                             self.save().await;
@@ -130,26 +134,13 @@ impl Delivery {
         self.rest(READ_PAUSE).await
     }
 
-    /// If that fails, some events are sent again after a restart.
+    /// If that fails, some events are sent again after a restart or by the next leader.
     async fn save(&mut self) {
-        let done = self.done;
-        let Some(mut position) = self.position.take() else { return };
-        if position.published() == done {
-            self.position = Some(position);
+        if self.position.published() == self.done {
             return;
         }
-        let saved = tokio::task::spawn_blocking(move || {
-            let written = position.write(done);
-            (position, written)
-        });
-        match saved.await {
-            Ok((position, written)) => {
-                if let Err(error) = written {
-                    tracing::warn!(%error, "how far a webhook is was not saved");
-                }
-                self.position = Some(position);
-            }
-            Err(error) => tracing::error!(%error, "how far a webhook is can't be saved any more"),
+        if let Err(error) = self.position.write(self.done).await {
+            tracing::warn!(%error, "how far a webhook is was not saved");
         }
     }
 

@@ -12,7 +12,6 @@ mod deliver;
 mod post;
 mod signature;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use tokio::sync::watch;
@@ -21,7 +20,7 @@ use tokio::task::JoinSet;
 use crate::config::Webhook;
 use crate::edges::desk::Desk;
 use crate::identity::Identity;
-use crate::position::{PositionError, PositionFile};
+use crate::position::{Keeper, PositionError};
 use crate::sinks::metrics::Metrics;
 use deliver::Delivery;
 use post::Poster;
@@ -45,19 +44,19 @@ pub enum WebhooksError {
 }
 
 impl Webhooks {
-    pub(crate) fn start(
+    pub(crate) async fn start(
         hooks: &[Webhook],
         desk: &Desk,
+        keeper: &Keeper,
         identity: &Identity,
-        data_dir: &Path,
         metrics: &Arc<Metrics>,
     ) -> Result<Webhooks, WebhooksError> {
         let (stop, stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
         for hook in hooks {
             let name = blake3::hash(hook.url.as_bytes()).to_hex();
-            let path = data_dir.join(FOLDER).join(&name[..16]);
-            let position = PositionFile::open(&path, desk.handle.durable())?;
+            let name = format!("{FOLDER}/{}", &name[..16]);
+            let position = keeper.open(&name, desk.handle.durable()).await?;
             let poster = Poster::new(hook)?;
             let delivery = Delivery {
                 hook: hook.clone(),
@@ -65,7 +64,7 @@ impl Webhooks {
                 source: identity.clone(),
                 poster,
                 done: position.published(),
-                position: Some(position),
+                position,
                 metrics: metrics.clone(),
                 stopped: stopped.clone(),
             };

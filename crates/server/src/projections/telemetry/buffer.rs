@@ -78,6 +78,14 @@ impl<T> Buffer<T> {
         items
     }
 
+    /// Forgets all but the newest, which somebody else sends.
+    pub(crate) fn keep(&self, count: usize) {
+        let mut waiting = self.lock();
+        let over = waiting.items.len().saturating_sub(count);
+        waiting.items.drain(..over);
+        self.counts().waiting.store(waiting.items.len() as u64, Ordering::Relaxed);
+    }
+
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_one();

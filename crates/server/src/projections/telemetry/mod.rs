@@ -22,7 +22,7 @@ use crate::config::ServerConfig;
 use crate::sinks::clickhouse;
 use crate::sinks::metrics::Metrics;
 use crate::sinks::trace::{self, Spans};
-use outlet::Sending;
+use outlet::{Duty, Sending};
 pub(crate) use past::Past;
 use thread::{News, Onlooker};
 
@@ -61,8 +61,10 @@ pub(crate) fn prepare(
         return None;
     }
     let clickhouse = config.clickhouse.as_ref();
-    let clickhouse = clickhouse
-        .map(|clickhouse| clickhouse::prepare(clickhouse, &config.data_dir, head, metrics.clone()));
+    let clickhouse = clickhouse.map(|clickhouse| {
+        let (dir, stream) = (&config.data_dir, config.shared_stream());
+        clickhouse::prepare(clickhouse, dir, stream, head, metrics.clone())
+    });
     let (rows, clickhouse) = clickhouse.unzip();
     let otlp = config.otlp.as_ref().map(|otlp| trace::prepare(otlp, metrics.clone()));
     let (spans, otlp) = otlp.unzip();
@@ -74,6 +76,7 @@ pub(crate) fn start(
     prepared: Prepared,
     head: Seq,
     journal: Box<dyn Reader>,
+    duty: &Duty,
 ) -> std::io::Result<Feed> {
     let Prepared { past, clickhouse, spans, otlp, metrics } = prepared;
     let (news, inbox) = channel();
@@ -94,8 +97,8 @@ pub(crate) fn start(
         crate::priority::set_lowest_priority();
         onlooker.run();
     })?;
-    let clickhouse = clickhouse.map(clickhouse::Prepared::start).transpose()?;
-    let otlp = otlp.map(trace::Prepared::start).transpose()?;
+    let clickhouse = clickhouse.map(|clickhouse| clickhouse.start(duty.clone())).transpose()?;
+    let otlp = otlp.map(|otlp| otlp.start(duty.clone())).transpose()?;
     Ok(Feed { news, queued, reached, thread, clickhouse, otlp, behind: false })
 }
 

@@ -6,8 +6,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bellwether_brokers::Backoff;
+use tokio::sync::watch;
 
 use super::buffer::Buffer;
+use crate::cluster::Standing;
 
 /// How long one batch may take.
 const BATCH_WITHIN: Duration = Duration::from_secs(30);
@@ -33,6 +35,9 @@ pub(crate) trait Outlet: Send + 'static {
 
     const NAME: &'static str;
     const BATCH_MAX: usize;
+    /// Of what waits while another scheduler leads, so many are kept: the leader may go before it has
+    /// sent them. 0 where to send something twice is worse than not at all.
+    const KEPT_OFF_DUTY: usize;
 
     /// An empty batch tries whether the other side is there, before the first that is not.
     fn deliver(
@@ -42,6 +47,20 @@ pub(crate) trait Outlet: Send + 'static {
 
     /// The other side has these.
     fn delivered(&mut self, batch: &[Self::Item]);
+}
+
+/// Whether this scheduler is the one that tells others: among several the leader is.
+#[derive(Debug, Clone)]
+pub(crate) struct Duty(watch::Receiver<Standing>);
+
+impl Duty {
+    pub(crate) fn new(standing: watch::Receiver<Standing>) -> Duty {
+        Duty(standing)
+    }
+
+    fn is_on(&self) -> bool {
+        self.0.borrow().reign().is_some()
+    }
 }
 
 /// The thread of an outlet.
@@ -58,12 +77,13 @@ impl<T: Send + 'static> Sending<T> {
         outlet: O,
         buffer: Arc<Buffer<T>>,
         interval: Duration,
+        duty: Duty,
     ) -> std::io::Result<Sending<T>> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let filled = buffer.clone();
         let thread = std::thread::Builder::new().name(O::NAME.to_owned()).spawn(move || {
             crate::priority::set_lowest_priority();
-            runtime.block_on(run(outlet, &filled, interval));
+            runtime.block_on(run(outlet, &filled, interval, duty));
         })?;
         Ok(Sending { buffer, thread, name: O::NAME })
     }
@@ -77,12 +97,20 @@ impl<T: Send + 'static> Sending<T> {
     }
 }
 
-async fn run<O: Outlet>(mut outlet: O, buffer: &Buffer<O::Item>, interval: Duration) {
+async fn run<O: Outlet>(mut outlet: O, buffer: &Buffer<O::Item>, interval: Duration, duty: Duty) {
     let mut backoff = Backoff::new(PAUSE_MIN, PAUSE_MAX);
     let mut tried = false;
     loop {
         buffer.wait_for_batch(interval).await;
         let closed = buffer.is_closed();
+        if !duty.is_on() {
+            if closed {
+                return;
+            }
+            buffer.keep(O::KEPT_OFF_DUTY);
+            buffer.rest(interval).await;
+            continue;
+        }
         let batch = buffer.take(O::BATCH_MAX);
         if batch.is_empty() && (tried || closed) {
             if closed {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bellwether_core::Entry;
 use bellwether_core::model::Seq;
-use bellwether_journal::{ReadError, Reader, Record};
+use bellwether_journal::{ReadError, Reader, Record, state};
 
 use super::live::Live;
 use crate::priority;
@@ -99,9 +99,21 @@ impl Onlooker {
     /// Reads what the journal has and this has not. The journal keeps it, so this ends well.
     fn catch_up(&mut self) {
         while let Err(error) = self.read_on() {
+            if matches!(error, ReadError::Truncated { .. }) && self.start_over() {
+                continue;
+            }
             tracing::warn!(%error, "telemetry could not read the journal; it tries again");
             std::thread::sleep(RETRY_INTERVAL);
         }
+    }
+
+    /// What led to the latest snapshot is not kept here: a follower was given the state instead.
+    fn start_over(&mut self) -> bool {
+        let Ok(Some(snapshot)) = self.journal.load_snapshot() else { return false };
+        let Ok(engine) = state::decode(&snapshot.bytes) else { return false };
+        self.live = Live::of(engine.state());
+        self.position = snapshot.head.seq;
+        true
     }
 
     fn read_on(&mut self) -> Result<(), ReadError> {

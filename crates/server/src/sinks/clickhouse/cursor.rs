@@ -22,8 +22,12 @@ pub(super) struct Cursor {
 impl Cursor {
     /// A position beyond the journal's head is of a journal that was rolled back or replaced, so a
     /// new stream begins.
-    pub(super) fn load(data_dir: &Path, head: Seq) -> Cursor {
+    pub(super) fn load(data_dir: &Path, shared: Option<Name>, head: Seq) -> Cursor {
         let file = data_dir.join(FILE);
+        if let Some(stream) = shared {
+            // Rows of all schedulers are the same; this one begins where it is.
+            return Cursor { file, stream, sent: head };
+        }
         let known = std::fs::read_to_string(&file).ok().and_then(|line| parse(&line));
         match known.filter(|(_, sent)| *sent <= head) {
             Some((stream, sent)) => Cursor { file, stream, sent },
@@ -58,11 +62,11 @@ mod tests {
     #[test]
     fn a_journal_that_was_rolled_back_begins_a_new_stream() {
         let folder = tempfile::tempdir().unwrap();
-        let mut cursor = Cursor::load(folder.path(), Seq(0));
+        let mut cursor = Cursor::load(folder.path(), None, Seq(0));
         cursor.save(Seq(10));
-        let again = Cursor::load(folder.path(), Seq(12));
+        let again = Cursor::load(folder.path(), None, Seq(12));
         assert_eq!((again.stream, again.sent), (cursor.stream.clone(), Seq(10)));
-        let rolled_back = Cursor::load(folder.path(), Seq(9));
+        let rolled_back = Cursor::load(folder.path(), None, Seq(9));
         assert_eq!(rolled_back.sent, Seq(0));
         assert_ne!(rolled_back.stream, cursor.stream);
     }

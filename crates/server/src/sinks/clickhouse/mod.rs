@@ -18,12 +18,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::model::Seq;
+use bellwether_core::model::{Name, Seq};
 use clickhouse::Client;
 
 use crate::config::ClickHouse;
 use crate::projections::telemetry::buffer::Buffer;
-use crate::projections::telemetry::outlet::Sending;
+use crate::projections::telemetry::outlet::{Duty, Sending};
 use crate::sinks::metrics::{Metrics, Sink};
 use cursor::Cursor;
 use outlet::Tables;
@@ -39,14 +39,16 @@ pub(crate) struct Prepared {
     interval: Duration,
 }
 
-/// What makes rows, and what sends them. `head` is the journal's last position.
+/// What makes rows, and what sends them. `head` is the journal's last position; `stream` is what
+/// several schedulers call the journal that they share.
 pub(crate) fn prepare(
     config: &ClickHouse,
     data_dir: &Path,
+    stream: Option<Name>,
     head: Seq,
     metrics: Arc<Metrics>,
 ) -> (Rows, Prepared) {
-    let cursor = Cursor::load(data_dir, head);
+    let cursor = Cursor::load(data_dir, stream, head);
     let buffer = Arc::new(Buffer::new(Sink::ClickHouse, config.buffer_rows, metrics));
     let rows = Rows::new(buffer.clone(), &cursor);
     let tables = Tables::new(config, cursor);
@@ -54,8 +56,8 @@ pub(crate) fn prepare(
 }
 
 impl Prepared {
-    pub(crate) fn start(self) -> std::io::Result<Sending<Row>> {
-        Sending::start(self.tables, self.buffer, self.interval)
+    pub(crate) fn start(self, duty: Duty) -> std::io::Result<Sending<Row>> {
+        Sending::start(self.tables, self.buffer, self.interval, duty)
     }
 }
 

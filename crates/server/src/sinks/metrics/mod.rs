@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bellwether_core::model::Seq;
 use tokio::sync::watch;
 
+use crate::cluster::Members;
 use crate::disk_budget::DiskBudget;
 use crate::edges::contain;
 use crate::edges::desk::Audience;
@@ -66,7 +67,11 @@ impl Metrics {
         Observing(self.lock())
     }
 
-    pub(crate) async fn render(&self, handle: &Handle) -> Result<String, Unavailable> {
+    pub(crate) async fn render(
+        &self,
+        handle: &Handle,
+        members: &Members,
+    ) -> Result<String, Unavailable> {
         let types = self.lock().type_names();
         let seen = handle.ask(move |view| Seen::of(view, &types)).await?;
         let mut text = Text::default();
@@ -74,6 +79,14 @@ impl Metrics {
         text.family("bellwether_build_info", Kind::Gauge, "1, for the version that runs")
             .sample(&[("version", version)], 1);
         seen.write(&mut text);
+        let list = members.list(Seq(seen.position));
+        let leader = list.leader.unwrap_or_default();
+        let help = "1 while this scheduler leads, or is alone";
+        text.gauge("bellwether_leads", help, u8::from(leader.here));
+        let help = "The latest reign that this scheduler knows of";
+        text.gauge("bellwether_epoch", help, leader.epoch);
+        let help = "Committed events that this scheduler has not applied yet";
+        text.gauge("bellwether_follow_lag_events", help, list.committed - list.applied);
         let observed = self.lock();
         observed.write(&mut text);
         let behind = seen.position.saturating_sub(observed.position.0);

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bellwether_core::model::Seq;
-
 use super::text::{Kind, Text};
 
 /// Of one queue. Its tasks count here, once a batch.
@@ -23,14 +21,6 @@ pub(crate) struct QueueCounts {
 impl QueueCounts {
     pub(crate) fn add(counter: &AtomicU64, count: usize) {
         counter.fetch_add(count as u64, Ordering::Relaxed);
-    }
-
-    /// Durable events that are not out yet.
-    pub(crate) fn events_lag(&self, durable: Seq) -> u64 {
-        match self.events_position.load(Ordering::Relaxed) {
-            0 => 0,
-            out => durable.0.saturating_sub(out),
-        }
     }
 }
 
@@ -89,7 +79,10 @@ impl QueueMeters {
                 "bellwether_queue_events_lag",
                 Kind::Gauge,
                 "Durable events that the queue has not been told yet",
-                |counts, position| counts.events_lag(Seq(position)),
+                |counts, position| match counts.events_position.load(Ordering::Relaxed) {
+                    0 => 0,
+                    out => position.saturating_sub(out),
+                },
             ),
         ];
         for (family, kind, help, read) in families {

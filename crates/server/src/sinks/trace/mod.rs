@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use crate::config::Otlp;
 use crate::projections::telemetry::buffer::Buffer;
-use crate::projections::telemetry::outlet::Sending;
+use crate::projections::telemetry::outlet::{Duty, Sending};
 use crate::sinks::metrics::{Metrics, Sink};
 use context::Tracing;
 use outlet::Collector;
@@ -44,7 +44,7 @@ pub(crate) fn prepare(config: &Otlp, metrics: Arc<Metrics>) -> (Spans, Prepared)
 }
 
 impl Prepared {
-    pub(crate) fn start(self) -> std::io::Result<Sending<Span>> {
-        Sending::start(self.collector, self.buffer, INTERVAL)
+    pub(crate) fn start(self, duty: Duty) -> std::io::Result<Sending<Span>> {
+        Sending::start(self.collector, self.buffer, INTERVAL, duty)
     }
 }

@@ -1,0 +1,49 @@
+//! Who leads, and how the schedulers are.
+
+use std::pin::Pin;
+
+use bellwether_cluster::MemberId;
+use bellwether_wire::v1;
+use bellwether_wire::v1::members_server::Members;
+use tokio_stream::wrappers::WatchStream;
+use tokio_stream::{Stream, StreamExt as _};
+use tonic::{Request, Response, Status};
+
+use super::status::status;
+use crate::edges::desk::Desk;
+
+#[derive(Debug, Clone)]
+pub(crate) struct MembersService {
+    pub(crate) desk: Desk,
+}
+
+#[tonic::async_trait]
+impl Members for MembersService {
+    type WatchStream = Pin<Box<dyn Stream<Item = Result<v1::Leadership, Status>> + Send + 'static>>;
+
+    async fn watch(
+        &self,
+        _request: Request<v1::WatchLeaderRequest>,
+    ) -> Result<Response<Self::WatchStream>, Status> {
+        let members = self.desk.members.clone();
+        let standings = WatchStream::new(members.watch());
+        let told = standings.map(move |standing| Ok(standing.to_wire(&members.here())));
+        Ok(Response::new(Box::pin(told)))
+    }
+
+    async fn list(
+        &self,
+        _request: Request<v1::ListMembersRequest>,
+    ) -> Result<Response<v1::ListMembersResponse>, Status> {
+        Ok(Response::new(self.desk.members.list(self.desk.handle.durable())))
+    }
+
+    async fn transfer(
+        &self,
+        request: Request<v1::TransferRequest>,
+    ) -> Result<Response<v1::TransferResponse>, Status> {
+        let to = u16::try_from(request.into_inner().to).ok().filter(|to| *to != 0).map(MemberId);
+        self.desk.members.transfer(to).await.map_err(status)?;
+        Ok(Response::new(v1::TransferResponse {}))
+    }
+}
