@@ -10,9 +10,11 @@
 //! [`core`], which measures the engine without I/O.
 
 pub mod broker_server;
+pub mod cluster;
 pub mod core;
 mod disk;
 pub mod end_to_end;
+pub mod failover;
 mod figures;
 pub mod followers;
 pub mod history;

@@ -23,7 +23,11 @@ impl Backend {
     pub(crate) fn usual() -> Backend {
         match ServerConfig::default().journal {
             JournalKind::File => Backend::File,
-            JournalKind::Sqlite => Backend::Sqlite,
+            // What schedulers share is not in a directory; what they leave there is.
+            JournalKind::Sqlite
+            | JournalKind::Redis
+            | JournalKind::Postgres
+            | JournalKind::Raft => Backend::Sqlite,
         }
     }
 

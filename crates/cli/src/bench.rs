@@ -1,7 +1,7 @@
 //! `bellwether bench`: how fast it is here.
 
 use bellwether_bench::{
-    Sheet, core, end_to_end, followers, history, output as printing, queue, sinks, trust,
+    Sheet, core, end_to_end, failover, followers, history, output as printing, queue, sinks, trust,
 };
 use bellwether_server::descriptors;
 use clap::{Args, Subcommand};
@@ -37,6 +37,7 @@ enum Command {
     Output(printing::Options),
     Followers(followers::Options),
     History(history::Options),
+    Failover(failover::Options),
 }
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
@@ -69,6 +70,10 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
         }
         Some(Command::History(options)) => {
             let report = block_on(history::measure(&options))?;
+            print(json, &report, || report.sheet())
+        }
+        Some(Command::Failover(options)) => {
+            let report = block_on(failover::measure(&options))?;
             print(json, &report, || report.sheet())
         }
         None if arguments.queue.queue.is_empty() => {

@@ -7,7 +7,6 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod archive;
-mod backup;
 mod bench;
 mod checkpoints;
 mod client;
@@ -17,7 +16,6 @@ mod doctor;
 mod exit;
 mod logging;
 mod memory;
-mod notify;
 mod output;
 mod paint;
 mod progress;
@@ -74,14 +72,13 @@ enum Command {
     Resume(client::pause::Resume),
     Pin(client::pin::Arguments),
     Config(client::config::Arguments),
+    Cluster(client::cluster::Arguments),
     Events(client::events::Arguments),
     Audit(client::audit::Arguments),
     Replay(replay::Arguments),
     Checkpoints(checkpoints::Arguments),
     Snapshot(client::snapshot::Arguments),
-    Backup(backup::Arguments),
     Restore(restore::Arguments),
-    Reload(client::reload::Arguments),
     Demo(demo::Arguments),
     Simulate(simulate::Arguments),
     Whatif(whatif::Arguments),
@@ -90,7 +87,6 @@ enum Command {
     #[command(hide = true)]
     SoakWorker(soak::WorkerArguments),
     Queue(queue::Arguments),
-    Queues(client::queues::Arguments),
     Doctor(doctor::Arguments),
     Top(top::Arguments),
     Token(token::Arguments),
@@ -126,13 +122,12 @@ fn main() -> ExitCode {
         Command::Resume(arguments) => client::pause::resume(arguments),
         Command::Pin(arguments) => client::pin::run(arguments),
         Command::Config(arguments) => client::config::run(arguments),
+        Command::Cluster(arguments) => client::cluster::run(arguments),
         Command::Events(arguments) => client::events::run(arguments),
         Command::Audit(arguments) => client::audit::run(arguments),
         Command::Replay(arguments) => replay::run(arguments),
         Command::Checkpoints(arguments) => checkpoints::run(arguments),
-        Command::Backup(arguments) => backup::run(&arguments),
-        Command::Restore(arguments) => restore::run(&arguments),
-        Command::Reload(arguments) => client::reload::run(arguments),
+        Command::Restore(arguments) => restore::run(arguments),
         Command::Snapshot(arguments) => client::snapshot::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),
         Command::Simulate(arguments) => simulate::run(arguments),
@@ -141,7 +136,6 @@ fn main() -> ExitCode {
         Command::Soak(arguments) => soak::run(&arguments),
         Command::SoakWorker(arguments) => soak::work(&arguments),
         Command::Queue(arguments) => queue::run(arguments),
-        Command::Queues(arguments) => client::queues::run(arguments),
         Command::Doctor(arguments) => doctor::run(arguments),
         Command::Top(arguments) => top::run(arguments),
         Command::Token(arguments) => token::run(arguments),

@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Connect {
-    /// Address of the scheduler
+    /// Address of the scheduler; of several, with commas between them: whoever leads is asked
     #[arg(
         long,
         env = "BELLWETHER_SERVER",

@@ -52,6 +52,9 @@ fn readable(status: &v1::StatusResponse) -> String {
         status.predictor().as_str(),
         status.breaker().as_str(),
     );
+    if !status.leader.is_empty() {
+        text.push_str(&format!("  follows  {}, epoch {}\n", status.leader, status.epoch));
+    }
     if !status.paused_types.is_empty() {
         text.push_str(&format!("  paused   {}\n", status.paused_types.join(", ")));
     }

@@ -2,6 +2,7 @@
 
 mod fleet;
 mod runs;
+mod several;
 mod story;
 mod view;
 
@@ -27,9 +28,13 @@ const KILL_AFTER: Duration = Duration::from_millis(2_500);
 const BACK_AFTER: Duration = Duration::from_secs(5);
 
 /// Watch a scheduler, four workers of different speeds and a mixed load of runs. One worker is
-/// killed and comes back; no job is lost.
+/// killed and comes back; no job is lost. With --cluster it is the scheduler that leads.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
+    /// So many schedulers, in processes of their own, of which the leader is killed on the way; this
+    /// needs redis-server
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(2..=9))]
+    cluster: Option<u8>,
     /// Print JSON instead of the view
     #[arg(long)]
     json: bool,
@@ -37,7 +42,12 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     let runtime = crate::runtime::start()?;
-    let verdict = runtime.block_on(show(&arguments));
+    let verdict = runtime.block_on(async {
+        match arguments.cluster {
+            Some(schedulers) => several::show(arguments.json, usize::from(schedulers)).await,
+            None => show(&arguments).await,
+        }
+    });
     runtime.shutdown_background();
     verdict
 }

@@ -1,0 +1,209 @@
+//! Several schedulers as child processes, on one journal in a Redis server of their own.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use bellwether_sdk::{Backoff, Client, v1};
+use bellwether_testbed::{Ports, RedisServer, signal};
+use rustix::process::Signal;
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+
+/// Longer than anything here should take on a busy machine.
+pub const DEADLINE: Duration = Duration::from_secs(90);
+const PULSE: Duration = Duration::from_millis(10);
+/// Clients and workers come back at once: there is no time to lose.
+pub const BACKOFF: Backoff =
+    Backoff { first: Duration::from_millis(5), most: Duration::from_millis(40) };
+
+#[derive(Debug)]
+pub struct Cluster {
+    binary: PathBuf,
+    redis: RedisServer,
+    folder: TempDir,
+    members: Vec<Member>,
+}
+
+#[derive(Debug)]
+struct Member {
+    data_dir: PathBuf,
+    grpc: SocketAddr,
+    http: SocketAddr,
+    process: Option<Child>,
+    _ports: Ports,
+}
+
+impl Cluster {
+    /// So many schedulers that serve, of which one leads. The binary understands `serve` and `token`.
+    ///
+    /// # Errors
+    /// When Redis or one of them does not start.
+    pub async fn start(binary: &Path, count: usize) -> Result<Cluster> {
+        let folder = tempfile::tempdir()?;
+        let mut members = Vec::new();
+        for number in 0..count {
+            let ports = Ports::reserve()?;
+            members.push(Member {
+                data_dir: folder.path().join(format!("data-{number}")),
+                grpc: SocketAddr::from(([127, 0, 0, 1], ports.first)),
+                http: SocketAddr::from(([127, 0, 0, 1], ports.first + 1)),
+                process: None,
+                _ports: ports,
+            });
+        }
+        let redis = RedisServer::start().context("redis-server is needed")?;
+        let binary = binary.to_owned();
+        let mut cluster = Cluster { binary, redis, folder, members };
+        for number in 0..count {
+            cluster.launch(number).await?;
+        }
+        cluster.leader().await?;
+        Ok(cluster)
+    }
+
+    /// Starts a scheduler and waits until it serves.
+    pub async fn launch(&mut self, number: usize) -> Result<()> {
+        let url = self.redis.url();
+        let stderr = self.folder.path().join(format!("stderr-{number}"));
+        let stderr = std::fs::File::options().create(true).append(true).open(stderr)?;
+        let member = &self.members[number];
+        let mut child = Command::new(&self.binary)
+            .args(["serve", "--json", "--grpc", &member.grpc.to_string()])
+            .args(["--http", &member.http.to_string(), "--data-dir"])
+            .arg(&member.data_dir)
+            .envs([("BELLWETHER_JOURNAL", "redis"), ("BELLWETHER_CLUSTER_URL", &url)])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(stderr)
+            .kill_on_drop(true)
+            .spawn()?;
+        let stdout = child.stdout.take().context("its output is piped")?;
+        let mut lines = BufReader::new(stdout).lines();
+        let hello = tokio::time::timeout(DEADLINE, lines.next_line()).await??;
+        ensure!(hello.is_some(), "scheduler {number} did not start: {}", self.words(number)?);
+        self.members[number].process = Some(child);
+        Ok(())
+    }
+
+    /// What it had to say for itself.
+    pub fn words(&self, number: usize) -> Result<String> {
+        Ok(std::fs::read_to_string(self.folder.path().join(format!("stderr-{number}")))?)
+    }
+
+    pub fn addresses(&self) -> String {
+        self.members.iter().map(|member| member.grpc.to_string()).collect::<Vec<_>>().join(",")
+    }
+
+    pub fn address(&self, number: usize) -> String {
+        self.members[number].grpc.to_string()
+    }
+
+    pub fn http(&self, number: usize) -> SocketAddr {
+        self.members[number].http
+    }
+
+    /// One that asks whoever leads.
+    pub fn client(&self) -> Result<Client> {
+        let builder = Client::builder(self.addresses()).backoff(BACKOFF).patience(DEADLINE);
+        Ok(builder.lazy()?)
+    }
+
+    /// One that asks this scheduler alone, and gives up at once.
+    pub fn client_of(&self, number: usize) -> Result<Client> {
+        let builder = Client::builder(self.address(number)).patience(Duration::ZERO);
+        Ok(builder.lazy()?)
+    }
+
+    /// Waits until one of those that live leads.
+    pub async fn leader(&self) -> Result<usize> {
+        self.leader_but(None).await
+    }
+
+    /// Waits until another one leads.
+    pub async fn leader_but(&self, not: Option<usize>) -> Result<usize> {
+        let begun = Instant::now();
+        while begun.elapsed() < DEADLINE {
+            for number in self.living().filter(|number| Some(*number) != not) {
+                let status = self.status(number).await;
+                if status.is_ok_and(|status| status.role() == v1::SchedulerRole::Leader) {
+                    return Ok(number);
+                }
+            }
+            tokio::time::sleep(PULSE).await;
+        }
+        bail!("nobody leads: {}", self.words(0)?)
+    }
+
+    pub fn living(&self) -> impl Iterator<Item = usize> {
+        let alive = |number: &usize| self.members[*number].process.is_some();
+        (0..self.members.len()).filter(alive)
+    }
+
+    pub async fn status(&self, number: usize) -> Result<v1::StatusResponse> {
+        let client = self.client_of(number)?;
+        Ok(tokio::time::timeout(Duration::from_secs(2), client.status()).await??)
+    }
+
+    /// What the schedulers go by, as this one says.
+    pub async fn name(&self, number: usize) -> Result<String> {
+        let output = Command::new("curl")
+            .args(["-sS", "-H", &self.token_header(number).await?])
+            .arg(format!("http://{}/scheduler/identity", self.http(number)))
+            .output()
+            .await?;
+        let told: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+        Ok(told["scheduler"].as_str().unwrap_or_default().to_owned())
+    }
+
+    /// What lets somebody in there.
+    pub async fn token_header(&self, number: usize) -> Result<String> {
+        let address = format!("http://{}", self.http(number));
+        let output = Command::new(&self.binary)
+            .args(["token", "header", "--server", &address])
+            .output()
+            .await?;
+        Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+    }
+
+    /// As kill -9 does.
+    pub async fn kill(&mut self, number: usize) -> Result<()> {
+        let mut child = self.members[number].process.take().context("it runs")?;
+        Ok(child.kill().await?)
+    }
+
+    /// In good order.
+    pub async fn terminate(&mut self, number: usize) -> Result<()> {
+        self.signal(number, Signal::TERM)?;
+        let mut child = self.members[number].process.take().context("it runs")?;
+        let status = tokio::time::timeout(DEADLINE, child.wait()).await??;
+        ensure!(status.success(), "{status}: {}", self.words(number)?);
+        Ok(())
+    }
+
+    pub fn signal(&self, number: usize, what: Signal) -> Result<()> {
+        let child = self.members[number].process.as_ref().context("it runs")?;
+        Ok(signal(child.id().context("it runs")?, what)?)
+    }
+
+    /// Waits until all that live know the same, and gives where that is.
+    pub async fn agree(&self) -> Result<u64> {
+        let begun = Instant::now();
+        let mut seen = Vec::new();
+        while begun.elapsed() < DEADLINE {
+            seen.clear();
+            for number in self.living() {
+                let status = self.status(number).await?;
+                seen.push((status.position, status.chain));
+            }
+            if seen.windows(2).all(|pair| pair[0] == pair[1]) {
+                return Ok(seen.first().context("somebody lives")?.0);
+            }
+            tokio::time::sleep(PULSE).await;
+        }
+        bail!("they do not agree: {seen:?}")
+    }
+}

@@ -1,0 +1,131 @@
+//! `bellwether cluster`.
+
+use bellwether_sdk::{ClientError, v1};
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use super::{Connect, block_on};
+use crate::exit::Verdict;
+use crate::output;
+
+/// Look at several schedulers that share a journal, and say which of them leads.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Show what each scheduler says: its part, who leads, and how far it has got. --server takes a
+    /// list with commas. Exits with 1 if nobody leads
+    Status {
+        #[command(flatten)]
+        connect: Connect,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Let another scheduler lead, as before the leader is stopped for long
+    Transfer {
+        #[command(flatten)]
+        connect: Connect,
+        /// The number of the one that is to lead; whoever is ready if none is given
+        #[arg(value_name = "ID", default_value_t = 0)]
+        to: u32,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
+    match arguments.action {
+        Action::Status { connect, json } => block_on(status(connect, json)),
+        Action::Transfer { connect, to, json } => block_on(transfer(connect, to, json)),
+    }
+}
+
+type Told = Result<v1::ListMembersResponse, ClientError>;
+
+async fn status(connect: Connect, json: bool) -> anyhow::Result<Verdict> {
+    let told = connect.client().await?.members().await;
+    let leads = told.iter().any(|(_, told)| is_led(told));
+    if json {
+        output::print_json(&told.iter().map(as_json).collect::<Vec<_>>())?;
+    } else {
+        let mut text = format!(
+            "{:<28} {:>6} {:<10} {:>10} {:>8}  leader\n",
+            "scheduler", "member", "part", "position", "behind"
+        );
+        told.iter().for_each(|told| text.push_str(&line(told)));
+        output::print(&text)?;
+    }
+    Ok(if leads { Verdict::Fine } else { Verdict::CheckFailed })
+}
+
+fn is_led(told: &Told) -> bool {
+    let leader = told.as_ref().ok().and_then(|told| told.leader.as_ref());
+    leader.is_some_and(|leader| !leader.grpc.is_empty())
+}
+
+fn line((address, told): &(String, Told)) -> String {
+    let told = match told {
+        Ok(told) => told,
+        Err(error) => return format!("{address:<28} {error}\n"),
+    };
+    let leader = told.leader.clone().unwrap_or_default();
+    let leader = match leader.grpc.as_str() {
+        "" => "nobody".to_owned(),
+        grpc => format!("{grpc} (epoch {})", leader.epoch),
+    };
+    format!(
+        "{address:<28} {:>6} {:<10} {:>10} {:>8}  {leader}\n",
+        told.member,
+        part(told.standing()),
+        told.applied,
+        told.committed.saturating_sub(told.applied),
+    )
+}
+
+fn as_json((address, told): &(String, Told)) -> Value {
+    match told {
+        Ok(told) => {
+            let leader = told.leader.clone().unwrap_or_default();
+            json!({
+                "scheduler": address,
+                "member": told.member,
+                "part": part(told.standing()),
+                "position": told.applied,
+                "behind": told.committed.saturating_sub(told.applied),
+                "leader": (!leader.grpc.is_empty()).then_some(leader.grpc),
+                "epoch": leader.epoch,
+            })
+        }
+        Err(error) => json!({ "scheduler": address, "error": error.to_string() }),
+    }
+}
+
+fn part(standing: v1::SchedulerStanding) -> &'static str {
+    match standing {
+        v1::SchedulerStanding::Unspecified => "unknown",
+        v1::SchedulerStanding::Alone => "alone",
+        v1::SchedulerStanding::Following => "following",
+        v1::SchedulerStanding::Standing => "standing",
+        v1::SchedulerStanding::Acceding => "acceding",
+        v1::SchedulerStanding::Reigning => "leading",
+        v1::SchedulerStanding::Learning => "learning",
+    }
+}
+
+async fn transfer(connect: Connect, to: u32, json: bool) -> anyhow::Result<Verdict> {
+    connect.client().await?.transfer(to).await?;
+    if json {
+        output::print_json(&json!({ "transferred": true }))?;
+    } else {
+        output::print(
+            "the leader has stepped down; `bellwether cluster status` says who leads now\n",
+        )?;
+    }
+    Ok(Verdict::Fine)
+}

@@ -1,0 +1,106 @@
+//! The leader goes, in every way that there is.
+
+use anyhow::{Result, ensure};
+use bellwether_bench::cluster::Cluster;
+use bellwether_sdk::{ClientError, NewJob, v1};
+use rustix::process::Signal;
+
+use crate::binary;
+use crate::load::Load;
+
+const WORKERS: usize = 3;
+/// Jobs that are taken between two faults.
+const BETWEEN: usize = 90;
+
+fn rounds(few: usize, many: usize) -> usize {
+    if std::env::var_os("BELLWETHER_FULL").is_some() { many } else { few }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_lost_or_done_twice_when_leaders_are_killed() -> Result<()> {
+    let mut cluster = Cluster::start(binary(), 3).await?;
+    let load = Load::new(&cluster)?;
+    let _workers = load.workers(&cluster, WORKERS)?;
+    let running = tokio::spawn(load.clone().run());
+    for _ in 0..rounds(3, 50) {
+        load.more(BETWEEN).await?;
+        let leader = cluster.leader().await?;
+        cluster.kill(leader).await?;
+        load.more(BETWEEN).await?;
+        cluster.launch(leader).await?;
+    }
+    load.stop();
+    running.await??;
+    let jobs = load.verify().await?;
+    ensure!(jobs >= BETWEEN, "only {jobs} jobs");
+    cluster.agree().await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_was_stopped_past_its_lease_tells_nothing() -> Result<()> {
+    let cluster = Cluster::start(binary(), 2).await?;
+    let load = Load::new(&cluster)?;
+    let _workers = load.workers(&cluster, WORKERS)?;
+    let running = tokio::spawn(load.clone().run());
+    for _ in 0..rounds(2, 20) {
+        load.more(BETWEEN).await?;
+        let old = cluster.leader().await?;
+        let stale = cluster.client_of(old)?;
+        stale.status().await?;
+        cluster.signal(old, Signal::STOP)?;
+        // What it is asked now lies in its socket until it goes on.
+        let asked = tokio::spawn(async move { stale.submit(NewJob::new("late")).await });
+        let new = cluster.leader_but(Some(old)).await?;
+        load.more(BETWEEN).await?;
+        cluster.signal(old, Signal::CONT)?;
+        let answer = asked.await?;
+        let silent =
+            matches!(&answer, Err(ClientError::NotLeader { .. } | ClientError::Unreachable { .. }));
+        ensure!(silent, "{old} was deposed by {new} and answers {answer:?}");
+    }
+    load.stop();
+    running.await??;
+    load.verify().await?;
+    cluster.agree().await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_is_told_to_end_lets_another_lead_first() -> Result<()> {
+    let mut cluster = Cluster::start(binary(), 2).await?;
+    let load = Load::new(&cluster)?;
+    let _workers = load.workers(&cluster, WORKERS)?;
+    let running = tokio::spawn(load.clone().run());
+    for _ in 0..rounds(2, 20) {
+        load.more(BETWEEN).await?;
+        let leader = cluster.leader().await?;
+        cluster.terminate(leader).await?;
+        ensure!(cluster.leader().await? != leader);
+        load.more(BETWEEN).await?;
+        cluster.launch(leader).await?;
+    }
+    load.stop();
+    running.await??;
+    load.verify().await?;
+    cluster.agree().await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_and_the_name_of_the_cluster_outlive_their_leader() -> Result<()> {
+    let mut cluster = Cluster::start(binary(), 2).await?;
+    let client = cluster.client()?;
+    let first = cluster.leader().await?;
+    let before = client.config().await?.config.unwrap_or_default();
+    let wanted = before.prefetch + 3;
+    let config = Some(v1::Config { prefetch: wanted, ..before });
+    client.set_config(v1::SetConfigRequest { config, expected_version: 0 }).await?;
+    let name = cluster.name(first).await?;
+    cluster.kill(first).await?;
+    let second = cluster.leader().await?;
+    let after = client.config().await?.config.unwrap_or_default();
+    ensure!(after.prefetch == wanted, "{after:?}");
+    ensure!(cluster.name(second).await? == name && !name.is_empty(), "{name}");
+    Ok(())
+}
