@@ -28,7 +28,7 @@ pub struct Options {
     #[arg(long, default_value_t = 1_000.0, value_name = "JOBS/S")]
     rate: f64,
     /// No-op jobs in each run
-    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    #[arg(long, default_value_t = 8_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     jobs: u64,
     /// Runs of each kind
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]

@@ -28,6 +28,8 @@ crate::listed! {
         ForgetIdempotencyKey,
         /// Keys leave the memory although nobody else keeps them.
         ForgetKeysEarly,
+        /// An id is free again as soon as its job is forgotten.
+        ForgetFormerIds,
         /// A late result revives a job that has ended.
         ReopenOnLateResult,
         /// A restored snapshot has no timers.

@@ -90,6 +90,7 @@ impl Engine {
     /// elsewhere: they may be taken again.
     pub fn forget_moved_keys(&mut self) {
         self.state.moved_key = MovedKey::default();
+        self.state.moved_id = MovedKey::default();
     }
 
     /// Uses this predictor instead of the configured one.

@@ -24,6 +24,7 @@ pub struct Seen {
     pub ended: u64,
     pub gone: u64,
     pub keys: u64,
+    pub ids: u64,
 }
 
 impl Engine {
@@ -40,6 +41,7 @@ impl Engine {
         state.ended.freeze();
         state.gone.freeze();
         state.keys.freeze();
+        state.ids.freeze();
     }
 
     pub fn seen(&mut self, seen: Seen) {
@@ -50,6 +52,7 @@ impl Engine {
         state.ended.seen_before(seen.ended);
         state.gone.seen_before(seen.gone);
         state.keys.seen_before(seen.keys);
+        state.ids.seen_before(seen.ids);
     }
 
     pub fn thaw(&mut self) {
@@ -60,5 +63,6 @@ impl Engine {
         state.ended.thaw();
         state.gone.thaw();
         state.keys.thaw();
+        state.ids.thaw();
     }
 }

@@ -43,8 +43,8 @@ pub enum Rejection {
     QueueFull { what: &'static str, key: &'static str, live: u64, max: u64, retry_after: Micros },
 
     #[error(
-        "no more idempotency keys can be kept for as long as is promised (idempotency_for); retry in \
-         {retry_after}, raise idempotency_disk_max, or send the job without a key"
+        "no more idempotency keys and ids can be kept for as long as is promised (idempotency_for); \
+         retry in {retry_after}, raise idempotency_disk_max, or send the job without a key and an id"
     )]
     KeysFull { retry_after: Micros },
 

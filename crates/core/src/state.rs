@@ -67,6 +67,9 @@ pub struct State {
     /// Idempotency keys in order of arrival, until they expire or have no room.
     pub keys: Queue<TakenKey>,
     pub moved_key: MovedKey,
+    /// Ids that somebody gave, the same way.
+    pub ids: Queue<TakenKey>,
+    pub moved_id: MovedKey,
     pub totals: Totals,
     /// Jobs that were handed off, and by whom in turn.
     pub handoffs: BTreeMap<JobNo, Vec<Handoff>>,

@@ -57,6 +57,8 @@ impl<E: Edge> Host<E> {
     /// A round begins: what comes next has come by now. To be called before anything else is
     /// handled in it.
     pub fn handle_time(&mut self, reading: Reading, observer: &mut impl Observer) {
+        // Whoever had nothing to wait for was not awaited.
+        let was_due = self.next_round().is_some();
         let now = self.time_at(reading);
         let away = now.since(std::mem::replace(&mut self.now, now));
         self.wall = reading.wall;
@@ -64,7 +66,7 @@ impl<E: Edge> Host<E> {
         if self.mode != Mode::Reigning {
             return;
         }
-        if away > LATE_AFTER && !self.has(Defect::TakesAbsenceForSilence) {
+        if was_due && away > LATE_AFTER && !self.has(Defect::TakesAbsenceForSilence) {
             self.come_back(away, observer);
         }
         self.look_at_the_wall(observer);

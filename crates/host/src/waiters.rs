@@ -12,7 +12,9 @@ use crate::FixedMap;
 #[derive(Debug, Clone)]
 pub struct Ended {
     pub no: JobNo,
-    pub job: Job,
+    /// None if it was forgotten right away, because more ended at once than are retained. The history
+    /// has it, at this position.
+    pub job: Option<Job>,
     pub run: Option<RunId>,
     pub result: Bytes,
     pub seq: Seq,
@@ -28,10 +30,16 @@ pub struct Progress {
 
 pub(crate) struct Waiters<W> {
     by_job: FixedMap<JobNo, Vec<Waiter<W>>>,
-    /// Results that came in the entries being released, for jobs that somebody waits for.
-    results: FixedMap<JobNo, Bytes>,
+    /// Ends that came in the entries being released, of jobs that somebody waits for.
+    ends: FixedMap<JobNo, End>,
     /// To be told now.
     ready: VecDeque<(W, Ended)>,
+}
+
+#[derive(Default)]
+struct End {
+    seq: Seq,
+    result: Bytes,
 }
 
 struct Waiter<W> {
@@ -41,11 +49,7 @@ struct Waiter<W> {
 
 impl<W> Default for Waiters<W> {
     fn default() -> Self {
-        Waiters {
-            by_job: FixedMap::default(),
-            results: FixedMap::default(),
-            ready: VecDeque::new(),
-        }
+        Waiters { by_job: FixedMap::default(), ends: FixedMap::default(), ready: VecDeque::new() }
     }
 }
 
@@ -67,9 +71,15 @@ impl<W: Clone> Waiters<W> {
             for started in entry.transitions().filter(|moved| moved.to == JobStatus::Running) {
                 self.tell_progress(state, started.job, entry.seq, &Progress::default());
             }
+            let ended = entry.transitions().filter(|moved| moved.to.has_ended());
+            for ended in ended.filter(|moved| self.by_job.contains_key(&moved.job)) {
+                self.ends.insert(ended.job, End { seq: entry.seq, result: Bytes::new() });
+            }
             match &entry.event {
-                Event::Completed { job, result, .. } if self.by_job.contains_key(job) => {
-                    self.results.insert(*job, result.clone());
+                Event::Completed { job, result, .. } => {
+                    if let Some(end) = self.ends.get_mut(job) {
+                        end.result = result.clone();
+                    }
                 }
                 Event::Progressed { job, permille, note, .. } => {
                     let progress = Progress { permille: *permille, note: note.clone() };
@@ -84,7 +94,7 @@ impl<W: Clone> Waiters<W> {
         let Some(waiters) = self.by_job.get(&no) else { return };
         let Some(job) = state.job(no) else { return };
         for waiter in waiters.iter().filter(|waiter| waiter.progress) {
-            let mut seen = ended(state, no, job, Bytes::new(), seq);
+            let mut seen = ended(state, no, Some(job), Bytes::new(), seq);
             seen.progress = Some(progress.clone());
             self.ready.push_back((waiter.watcher.clone(), seen));
         }
@@ -93,10 +103,11 @@ impl<W: Clone> Waiters<W> {
     /// The job has ended, and that is durable.
     pub(crate) fn ended(&mut self, state: &State, no: JobNo) {
         let Some(waiters) = self.by_job.remove(&no) else { return };
-        let result = self.results.remove(&no).unwrap_or_default();
-        let Some(job) = state.job(no) else { return };
+        let End { seq, result } = self.ends.remove(&no).unwrap_or_default();
+        let job = state.job(no);
+        let seq = job.map_or(seq, |job| job.last);
         for waiter in waiters {
-            let ended = ended(state, no, job, result.clone(), job.last);
+            let ended = ended(state, no, job, result.clone(), seq);
             self.ready.push_back((waiter.watcher, ended));
         }
     }
@@ -104,7 +115,7 @@ impl<W: Clone> Waiters<W> {
     /// Everybody must ask again.
     pub(crate) fn clear(&mut self) {
         self.by_job.clear();
-        self.results.clear();
+        self.ends.clear();
     }
 
     /// What was to be told may be old.
@@ -121,7 +132,7 @@ impl<W: Clone> Waiters<W> {
     }
 }
 
-fn ended(state: &State, no: JobNo, job: &Job, result: Bytes, seq: Seq) -> Ended {
-    let run = job.run.and_then(|run| state.run(run)).map(|run| run.id.clone());
-    Ended { no, job: job.clone(), run, result, seq, progress: None }
+fn ended(state: &State, no: JobNo, job: Option<&Job>, result: Bytes, seq: Seq) -> Ended {
+    let run = job.and_then(|job| job.run).and_then(|run| state.run(run)).map(|run| run.id.clone());
+    Ended { no, job: job.cloned(), run, result, seq, progress: None }
 }

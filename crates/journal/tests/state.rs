@@ -62,6 +62,7 @@ fn forget_what_is_counted_since(pieces: &mut [v1::SnapshotPiece]) {
         for worker in &mut piece.workers {
             (worker.completed, worker.failed, worker.left) = (0, 0, false);
         }
+        piece.ids.clear();
         if let Some(shadow) = piece.header.as_mut().and_then(|header| header.shadow.as_mut()) {
             shadow.turn = 0;
         }
@@ -244,7 +245,7 @@ fn disturb(engine: &mut Engine, round: u64) {
 
 #[test]
 fn a_snapshot_in_slices_is_of_one_moment_whatever_changes_meanwhile() {
-    let config = Config { retain_jobs: 100, idempotency_max: 20_000, ..Config::default() };
+    let config = Config { retain_jobs: 100, idempotency_max: 80_000, ..Config::default() };
     let mut engine = Engine::new(config);
     (0..8_000).for_each(|number| submit(&mut engine, number));
     disturb(&mut engine, 0);

@@ -7,7 +7,7 @@ use bellwether_wire::job::trace_to_wire;
 use bellwether_wire::v1;
 use bytes::Bytes;
 
-use crate::random::{automatic_key, new_id};
+use crate::random::automatic_key;
 
 /// A job to submit. Only the type is needed; the scheduler's defaults stand for the rest.
 #[derive(Debug, Clone, PartialEq)]
@@ -165,9 +165,6 @@ impl NewJob {
     pub(crate) fn keyed(mut self) -> NewJob {
         if self.0.idempotency_key.is_empty() {
             self.0.idempotency_key = automatic_key();
-        }
-        if self.0.id.is_empty() {
-            self.0.id = new_id();
         }
         self
     }

@@ -10,7 +10,9 @@ use bellwether_core::model::{
 };
 use bytes::Bytes;
 
-use crate::malformed::{Malformed, Problem, at_most, label_set, name, names, optional_name, span};
+use crate::malformed::{
+    Malformed, Problem, at_most, chosen_id, label_set, name, names, optional_name, span,
+};
 use crate::{Mirror, v1};
 
 /// What an idempotency key begins with that nobody chose: it lets the library send a job again when an
@@ -32,7 +34,7 @@ pub fn submission_from_wire(
         given => given,
     };
     let mut read = |job: &v1::JobSpec| {
-        let id = optional_name("id", &job.id)?.unwrap_or_else(&mut *generate);
+        let id = chosen_id("id", optional_name("id", &job.id)?)?.unwrap_or_else(&mut *generate);
         span("timeout", job.timeout.unwrap_or_default())?;
         span("delay", job.delay)?;
         span("not_before", job.not_before)?;

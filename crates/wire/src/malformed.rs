@@ -3,7 +3,7 @@
 use std::fmt;
 
 use bellwether_core::model::ids::NameError;
-use bellwether_core::model::{Micros, Name, excerpt};
+use bellwether_core::model::{Micros, Name, excerpt, is_made_by_scheduler};
 
 /// The longest timeout, delay or other span that is accepted: a hundred years, far from where
 /// adding it to a time could overflow.
@@ -72,6 +72,19 @@ pub(crate) fn name(field: &str, text: &str) -> Result<Name, Malformed> {
 /// No name is empty, so an empty one stands for none.
 pub(crate) fn optional_name(field: &str, text: &str) -> Result<Option<Name>, Malformed> {
     if text.is_empty() { Ok(None) } else { name(field, text).map(Some) }
+}
+
+/// An id that somebody gives to a job. Those that the scheduler makes are unique because nobody else makes
+/// them.
+pub(crate) fn chosen_id(field: &str, id: Option<Name>) -> Result<Option<Name>, Malformed> {
+    match id {
+        Some(id) if is_made_by_scheduler(&id) => {
+            let wanted =
+                "ids of this form are made by the scheduler; leave it out or choose another";
+            Err(Malformed::not_allowed(field, id, wanted))
+        }
+        id => Ok(id),
+    }
 }
 
 pub(crate) fn names<T: AsRef<str>>(

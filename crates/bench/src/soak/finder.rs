@@ -76,13 +76,13 @@ impl Finder {
         // The history knows of them there; what it does not know now, it may know a moment later.
         let position = self.client.status().await?.position;
         for number in &open {
-            let id = Ledger::id(*number);
+            let Some(id) = self.ledger.id(*number) else { continue };
             match self.client.job(&id, position).await {
-                Ok(job) if job.has_ended() => self.ledger.confirm(&id),
+                Ok(job) if job.has_ended() => self.ledger.confirm(*number),
                 Ok(_) => still_open.push(*number),
                 Err(error) if error.code() == Some("unknown_job") => {
                     self.promises.broken(format!("acked_is_kept: {id} is lost"));
-                    self.ledger.confirm(&id);
+                    self.ledger.confirm(*number);
                 }
                 Err(error) => return Err(error),
             }

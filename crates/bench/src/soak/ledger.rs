@@ -15,7 +15,9 @@ const ACKNOWLEDGED: u8 = 1;
 const STARTED: u8 = 2;
 const CONFIRMED: u8 = 4;
 
-const PREFIX: &str = "flood-";
+/// Ids that the scheduler makes end in a number; so many bits of it are kept, and above them which
+/// beginning it has.
+const COUNT_BITS: u32 = 48;
 
 #[derive(Debug)]
 pub(super) struct Ledger {
@@ -25,6 +27,11 @@ pub(super) struct Ledger {
     /// Microseconds since the base, by the lower digits of the number.
     sent: Box<[AtomicU64]>,
     sent_up_to: AtomicU64,
+    /// What their ids are, by the lower digits of the number, too.
+    ids: Box<[AtomicU64]>,
+    /// How ids begin: one for each start of the scheduler. A lock, because all answers are taken by one
+    /// task and only that and the finder look here.
+    beginnings: Mutex<Vec<String>>,
     /// From when a job was to be sent until its handler started.
     pub(super) starts: Histogram,
     pub(super) acknowledged: AtomicU64,
@@ -44,6 +51,8 @@ impl Ledger {
             chunks: (0..=jobs / CHUNK).map(|_| OnceLock::new()).collect(),
             sent: (0..UNDER_WAY_MAX).map(|_| AtomicU64::new(0)).collect(),
             sent_up_to: AtomicU64::new(0),
+            ids: (0..UNDER_WAY_MAX).map(|_| AtomicU64::new(0)).collect(),
+            beginnings: Mutex::default(),
             starts: Histogram::default(),
             acknowledged: AtomicU64::new(0),
             confirmed: AtomicU64::new(0),
@@ -53,8 +62,23 @@ impl Ledger {
         }
     }
 
-    pub(super) fn id(number: u64) -> String {
-        format!("{PREFIX}{number}")
+    /// The id of a job that was acknowledged and is not long ended.
+    pub(super) fn id(&self, number: u64) -> Option<String> {
+        let packed = self.ids[(number % UNDER_WAY_MAX) as usize].load(Ordering::Relaxed);
+        let beginnings = self.beginnings.lock().unwrap_or_else(PoisonError::into_inner);
+        let beginning = beginnings.get((packed >> COUNT_BITS) as usize)?;
+        Some(format!("{beginning}-{}", packed & ((1 << COUNT_BITS) - 1)))
+    }
+
+    fn keep_id(&self, number: u64, id: &str) {
+        let Some((beginning, count)) = id.rsplit_once('-') else { return };
+        let mut beginnings = self.beginnings.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = beginnings.iter().rposition(|known| known == beginning).unwrap_or_else(|| {
+            beginnings.push(beginning.to_owned());
+            beginnings.len() - 1
+        });
+        let packed = (place as u64) << COUNT_BITS | count.parse::<u64>().unwrap_or(0);
+        self.ids[(number % UNDER_WAY_MAX) as usize].store(packed, Ordering::Relaxed);
     }
 
     pub(super) fn sent(&self, number: u64, due: Instant) {
@@ -63,7 +87,8 @@ impl Ledger {
         self.sent_up_to.store(number + 1, Ordering::Relaxed);
     }
 
-    pub(super) fn acknowledge(&self, number: u64) {
+    pub(super) fn acknowledge(&self, number: u64, id: &str) {
+        self.keep_id(number, id);
         self.mark(number, ACKNOWLEDGED, &self.acknowledged);
     }
 
@@ -78,8 +103,7 @@ impl Ledger {
         self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn start(&self, id: &str) {
-        let Some(number) = number(id) else { return };
+    pub(super) fn start(&self, number: u64) {
         if self.flag(number).fetch_or(STARTED, Ordering::Relaxed) & STARTED != 0 {
             self.again.fetch_add(1, Ordering::Relaxed);
             return;
@@ -89,10 +113,8 @@ impl Ledger {
         self.starts.record(took);
     }
 
-    pub(super) fn confirm(&self, id: &str) {
-        if let Some(number) = number(id) {
-            self.mark(number, CONFIRMED, &self.confirmed);
-        }
+    pub(super) fn confirm(&self, number: u64) {
+        self.mark(number, CONFIRMED, &self.confirmed);
     }
 
     /// All that were sent are below.
@@ -121,10 +143,6 @@ impl Ledger {
     }
 }
 
-fn number(id: &str) -> Option<u64> {
-    id.strip_prefix(PREFIX)?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,15 +152,19 @@ mod tests {
         let ledger = Ledger::new(2 * CHUNK);
         let last = CHUNK + 7;
         for number in [3, last] {
-            ledger.acknowledge(number);
+            ledger.acknowledge(number, &format!("job-1-0abc-{}", number + 5));
         }
+        ledger.acknowledge(4, "job-2-0def-0");
+        ledger.confirm(4);
+        let ids = [3, 4, last].map(|number| ledger.id(number).unwrap());
+        assert_eq!(ids, ["job-1-0abc-8", "job-2-0def-0", &format!("job-1-0abc-{}", last + 5)]);
         assert_eq!(ledger.open(0..2 * CHUNK).collect::<Vec<_>>(), [3, last]);
-        ledger.start("flood-3");
-        ledger.start("flood-3");
-        ledger.confirm("flood-3");
-        ledger.confirm("flood-3");
+        ledger.start(3);
+        ledger.start(3);
+        ledger.confirm(3);
+        ledger.confirm(3);
         assert_eq!(ledger.open(0..2 * CHUNK).collect::<Vec<_>>(), [last]);
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        assert_eq!((read(&ledger.again), read(&ledger.confirmed)), (1, 1));
+        assert_eq!((read(&ledger.again), read(&ledger.confirmed)), (1, 2));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bellwether_sdk::client::Job;
-use bellwether_sdk::v1::{Guarantee, JobState};
+use bellwether_sdk::v1::{self, Guarantee, JobState};
 use bellwether_sdk::{Client, ClientError, NewJob};
 use bellwether_testbed::Random;
 use tokio::sync::watch;
@@ -15,7 +15,8 @@ use super::account::{Account, Execution};
 use super::histogram::Histogram;
 use super::promises::Promises;
 use super::scene::{Kind, Part, Scene};
-use super::worker_process::{What, result};
+use super::webhook::Received;
+use super::worker_process::{What, printed, result};
 
 /// One scene for so many jobs of the flood, within these bounds.
 const JOBS_PER_SCENE: u64 = 100;
@@ -39,6 +40,10 @@ pub(super) struct Mix {
     /// Scenes that have ended, and their jobs.
     pub(super) played: AtomicU64,
     pub(super) jobs: AtomicU64,
+    /// Posts that are waited for, where somebody receives webhooks.
+    pub(super) hooks: Option<Arc<Received>>,
+    /// Whether anything is killed or stopped: then output may be cut.
+    pub(super) faults: bool,
     /// Whether workers are killed or stopped: then what is dispatched once may be lost.
     pub(super) workers_fail: bool,
 }
@@ -109,7 +114,32 @@ impl Mix {
             };
             let accepted = scene.kind != Kind::Cancelled || cancelled;
             self.check(scene, part, job, accepted).await;
+            if let Some(hooks) = &self.hooks
+                && matches!(job.state(), JobState::Cancelled | JobState::DeadLettered)
+            {
+                hooks.expect(&part.id);
+            }
             self.account.settle(part.id.clone(), part.guarantee);
+        }
+        match (ended.first(), scene.kind) {
+            (Some(job), Kind::Single | Kind::Chain) => self.read_output(job).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// What a job has printed can be read once it has ended.
+    async fn read_output(&self, job: &Job) -> Result<(), ClientError> {
+        let request = v1::WatchLogsRequest { id: job.id().to_owned(), ..Default::default() };
+        let mut output = self.client.logs(request);
+        let mut text = Vec::new();
+        while let Some(response) = output.next().await? {
+            text.extend(response.pieces.into_iter().flat_map(|piece| piece.data));
+        }
+        let text = String::from_utf8_lossy(&text);
+        let told = self.account.executions(job.id());
+        let is_there = told.iter().any(|run| text.contains(&printed(job.id(), run.token)));
+        if job.state() == JobState::Completed && !is_there && !self.faults {
+            self.promises.broken(format!("output: {} printed {text:?} as {told:?}", job.id()));
         }
         Ok(())
     }

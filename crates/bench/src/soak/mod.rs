@@ -17,6 +17,7 @@ mod report;
 mod scene;
 mod site;
 mod visitors;
+mod webhook;
 mod worker_process;
 
 use std::path::Path;
@@ -45,11 +46,15 @@ pub use options::Options;
 use promises::Promises;
 pub use report::{Growth, Minute, Report};
 use site::Site;
+use webhook::Receiver;
 pub use worker_process::work;
 
 const MINUTE: Duration = Duration::from_secs(60);
 /// When faults have ended, everything ends within this.
 const HEAL_WITHIN: Duration = Duration::from_secs(180);
+/// So few that the memory of keys is full after two minutes and no longer grows, and that their files are
+/// written and merged all the time.
+const KEYS_IN_MEMORY: u64 = 4_000;
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// Tells every minute how it goes.
@@ -100,6 +105,7 @@ struct Soak {
     /// The flood, the mix and those who ask.
     driving: JoinSet<()>,
     slow_readers: JoinSet<()>,
+    receiver: Option<Receiver>,
     stop: watch::Sender<bool>,
 }
 
@@ -125,7 +131,12 @@ impl Soak {
             tracing::warn!("there is no C compiler to make a wall clock with: it is not set");
             faults.retain(|fault| *fault != Fault::Clock);
         }
-        let site = Site::start(folder, settings(options, clock.as_ref())).await?;
+        let receiver = match options.faults.has(Fault::Webhooks) {
+            true => Some(Receiver::start(folder).await?),
+            false => None,
+        };
+        let config = receiver.as_ref().map(|receiver| receiver.config.clone());
+        let site = Site::start(folder, config, settings(options, clock.as_ref())).await?;
         let (client, promises) = (site.client()?, Arc::new(Promises::default()));
         let account = Arc::new(Account::default());
         let jobs_max = options.rate * (options.minutes + 1) * MINUTE.as_secs();
@@ -139,6 +150,8 @@ impl Soak {
             reads: histogram::Histogram::default(),
             played: AtomicU64::new(0),
             jobs: AtomicU64::new(0),
+            hooks: receiver.as_ref().map(|receiver| receiver.received.clone()),
+            faults: !faults.is_empty(),
             workers_fail: faults
                 .iter()
                 .any(|f| matches!(f, Fault::KillWorker | Fault::PauseWorker)),
@@ -202,6 +215,7 @@ impl Soak {
             finding,
             driving,
             slow_readers,
+            receiver,
             stop,
         })
     }
@@ -263,6 +277,9 @@ impl Soak {
         }
         self.finding.await?.finish(HEAL_WITHIN).await?;
         none_live(&self.client, &self.promises).await?;
+        if let Some(receiver) = &self.receiver {
+            all_posted(receiver, &self.promises).await;
+        }
         fleet.stop().await?;
         for mut worker in self.flood_workers {
             worker.leave();
@@ -291,6 +308,23 @@ impl Soak {
     }
 }
 
+/// Everything that was to be posted was, and that what was refused came again.
+async fn all_posted(receiver: &Receiver, promises: &Promises) {
+    let deadline = Instant::now() + HEAL_WITHIN;
+    loop {
+        let missing = receiver.received.missing();
+        if missing.is_empty() {
+            return;
+        }
+        if Instant::now() > deadline {
+            let some = missing.iter().take(10).collect::<Vec<_>>();
+            promises.broken(format!("webhooks: {} were not posted: {some:?}", missing.len()));
+            return;
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+}
+
 /// Nothing is left to do.
 async fn none_live(client: &Client, promises: &Promises) -> anyhow::Result<()> {
     let deadline = Instant::now() + HEAL_WITHIN;
@@ -313,6 +347,7 @@ async fn none_live(client: &Client, promises: &Promises) -> anyhow::Result<()> {
 fn settings(options: &Options, clock: Option<&WallClock>) -> Vec<(&'static str, String)> {
     let mut settings = vec![
         ("BELLWETHER_HISTORY_JOBS_MAX", options.history_jobs_max.to_string()),
+        ("BELLWETHER_IDEMPOTENCY_MAX", KEYS_IN_MEMORY.to_string()),
         ("BELLWETHER_RETRY_BASE", "100ms".to_owned()),
         ("BELLWETHER_LOG_LEVEL", "warn".to_owned()),
     ];

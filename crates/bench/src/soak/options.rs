@@ -32,7 +32,7 @@ pub struct Options {
     #[arg(long, default_value_t = 1_000, value_name = "JOBS/S", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(super) rate: u64,
     /// What is broken: all, none, or some of kill-scheduler, pause-scheduler, kill-worker,
-    /// pause-worker, clock, slow-readers
+    /// pause-worker, clock, slow-readers, webhooks (whose receiver refuses every third post)
     #[arg(long, default_value = "all", value_name = "LIST")]
     pub(super) faults: Faults,
     /// Seconds between two faults, about
@@ -80,15 +80,18 @@ pub(super) enum Fault {
     Clock,
     /// Followers of all events that take 100 bytes a second.
     SlowReaders,
+    /// A receiver of webhooks that refuses some posts.
+    Webhooks,
 }
 
-const FAULTS: [(&str, Fault); 6] = [
+const FAULTS: [(&str, Fault); 7] = [
     ("kill-scheduler", Fault::KillScheduler),
     ("pause-scheduler", Fault::PauseScheduler),
     ("kill-worker", Fault::KillWorker),
     ("pause-worker", Fault::PauseWorker),
     ("clock", Fault::Clock),
     ("slow-readers", Fault::SlowReaders),
+    ("webhooks", Fault::Webhooks),
 ];
 
 impl Fault {
@@ -105,9 +108,10 @@ impl Faults {
         self.0.contains(&fault)
     }
 
-    /// Those that happen at a moment; slow readers are there all the time.
+    /// Those that happen at a moment; the others are there all the time.
     pub(super) fn sudden(&self) -> Vec<Fault> {
-        self.0.iter().copied().filter(|fault| *fault != Fault::SlowReaders).collect()
+        let lasting = |fault: &Fault| matches!(fault, Fault::SlowReaders | Fault::Webhooks);
+        self.0.iter().copied().filter(|fault| !lasting(fault)).collect()
     }
 }
 

@@ -25,6 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 #[derive(Debug)]
 pub(super) struct Site {
     folder: PathBuf,
+    config: Option<PathBuf>,
     ports: Ports,
     settings: Vec<(&'static str, String)>,
     scheduler: Option<Scheduler>,
@@ -35,10 +36,12 @@ impl Site {
     /// Settings are variables of the scheduler's environment.
     pub(super) async fn start(
         folder: &Path,
+        config: Option<PathBuf>,
         settings: Vec<(&'static str, String)>,
     ) -> anyhow::Result<Site> {
         let mut site = Site {
             folder: folder.to_owned(),
+            config,
             ports: Ports::reserve()?,
             settings,
             scheduler: None,
@@ -53,7 +56,7 @@ impl Site {
         let data_dir = self.data_dir();
         let launched = Scheduler::launch(Launch {
             data_dir: &data_dir,
-            config: None,
+            config: self.config.as_deref(),
             settings: &self.settings,
             addresses: [self.address(0), self.address(1)],
             stderr: Stdio::from(log),

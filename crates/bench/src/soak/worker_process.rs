@@ -61,6 +61,7 @@ async fn run(context: Context) -> Outcome {
         Err(error) => return Outcome::cancel(error),
     };
     tell(What::Started, &context);
+    context.log(printed(context.id(), context.token()));
     context.progress(500, "half way");
     tokio::select! {
         () = tokio::time::sleep(Duration::from_millis(script.work_ms)) => {}
@@ -77,6 +78,11 @@ async fn run(context: Context) -> Outcome {
 /// Another attempt has another result, so that two can't be taken for one.
 pub(super) fn result(job: &str, token: u64) -> String {
     format!("{job} {token}")
+}
+
+/// What an attempt prints.
+pub(super) fn printed(job: &str, token: u64) -> String {
+    format!("{job} is run as {token}")
 }
 
 fn tell(what: What, context: &Context) {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use bellwether_sdk::client::Accepted;
-use bellwether_sdk::{Client, NewJob, Refusal, new_id, v1};
+use bellwether_sdk::{Client, NewJob, Refusal, v1};
 use bellwether_server::config::value;
 use bellwether_wire::json::Job;
 use clap::Args;
@@ -193,7 +193,8 @@ impl JobArguments {
             }
             None => self.payload.clone().unwrap_or_default(),
         };
-        let id = self.id.clone().unwrap_or_else(new_id);
+        // Without one the scheduler makes one up.
+        let id = self.id.clone().unwrap_or_default();
         Ok(self.common.apply(NewJob::new(kind).id(id).payload(payload)))
     }
 }

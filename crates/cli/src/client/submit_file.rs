@@ -1,5 +1,6 @@
 //! Files of jobs, and handing many in.
 
+use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -29,14 +30,27 @@ pub(super) fn read_text(path: &Path) -> anyhow::Result<String> {
 
 pub(super) fn read(path: &Path) -> anyhow::Result<Vec<v1::Submission>> {
     let text = read_text(path)?;
-    let mut generate = || Name::new(&new_id()).expect("a generated id is a name");
+    let mut generated = BTreeSet::new();
+    let mut generate = || {
+        let id = new_id();
+        generated.insert(id.clone());
+        Name::new(&id).expect("a generated id is a name")
+    };
     let drafts = bellwether_wire::json::submissions(&text, &mut generate)
         .with_context(|| format!("failed to read jobs from {}", path.display()))?;
     let complete = |draft: SubmissionDraft| submission_to_wire(&draft.complete(&mut generate));
-    let submissions: Vec<v1::Submission> = drafts.into_iter().map(complete).collect();
+    let mut submissions: Vec<v1::Submission> = drafts.into_iter().map(complete).collect();
     let yaml = !text.trim_start().starts_with(['{', '[']);
     for job in submissions.iter().flat_map(|submission| &submission.jobs) {
         check(job, yaml).with_context(|| format!("job {}", job.id))?;
+    }
+    for submission in &mut submissions {
+        let jobs = submission.jobs.iter();
+        let named: BTreeSet<String> = jobs.flat_map(|job| job.dependencies.clone()).collect();
+        // The scheduler's own ids need not be remembered; those that others name must be known now.
+        let unnamed =
+            |job: &&mut v1::JobSpec| generated.contains(&job.id) && !named.contains(&job.id);
+        submission.jobs.iter_mut().filter(unnamed).for_each(|job| job.id.clear());
     }
     Ok(submissions)
 }
@@ -50,15 +64,12 @@ pub(super) fn check(job: &v1::JobSpec, yaml: bool) -> anyhow::Result<()> {
     if yaml { Ok(payload.quoted()?) } else { Ok(()) }
 }
 
-/// Everything gets an id and an idempotency key first, so that it may be sent again.
+/// Everything gets an idempotency key first, so that it may be sent again.
 pub(super) async fn send(
     client: &Client,
     mut submissions: Vec<v1::Submission>,
 ) -> anyhow::Result<Vec<Result<Accepted, Refusal>>> {
     for job in submissions.iter_mut().flat_map(|submission| &mut submission.jobs) {
-        if job.id.is_empty() {
-            job.id = new_id();
-        }
         if job.idempotency_key.is_empty() {
             job.idempotency_key = automatic_key();
         }

@@ -9,6 +9,7 @@ use crate::life::{Counts, Moved};
 use crate::model::{
     AcceptedJob, Attempt, Handoff, JobNo, JobStatus, MaybeWorker, Name, Phase, Priority,
     Requirements, Seq, Strategy, TakenKey, Target, Timestamp, Token, WorkerNo,
+    is_made_by_scheduler,
 };
 use crate::place::rank::priority_bonus;
 use crate::state::{Derived, Escalated, Job, JobState, Run, State};
@@ -95,6 +96,9 @@ impl State {
         self.jobs.insert(no, job);
         self.enter_class(no);
         self.index.ids.insert(spec.id.clone(), no);
+        if !is_made_by_scheduler(&spec.id) {
+            self.ids.push_back(TakenKey { at, name: spec.id.clone(), job: no });
+        }
         if let Some(key) = &spec.idempotency_key {
             self.index.keys.insert(key.clone(), no);
             self.keys.push_back(TakenKey { at, name: key.clone(), job: no });

@@ -1,7 +1,11 @@
 //! Forgetting: what has ended leaves the core after a while, so memory stays bounded. The registry
 //! outside keeps the history.
 
-use crate::model::{JobNo, KeyStanding, MovedKey, Timestamp, WorkerNo, WorkerStatus};
+use crate::model::queue::Queue;
+use crate::model::{
+    Config, JobNo, KeyStanding, MovedKey, TakenKey, Timestamp, WorkerNo, WorkerStatus,
+    is_made_by_scheduler,
+};
 use crate::state::State;
 
 impl State {
@@ -13,16 +17,24 @@ impl State {
             self.ended.pop_front();
             self.forget_job(no, ended_at);
         }
-        while let Some(oldest) = self.keys.front()
-            && (self.keys.len() as u64 > self.config.idempotency_max
-                || at.since(oldest.at) > self.config.idempotency_for)
+        while let Some(key) =
+            pop_leaving(&mut self.keys, self.config.idempotency_max, &self.config, at)
         {
-            let key = self.keys.pop_front().expect("it was there a line ago");
             if at.since(key.at) <= self.config.idempotency_for {
                 self.moved_key = MovedKey { at: key.at, job: key.job };
             }
             if self.index.keys.get(&key.name) == Some(&key.job) {
                 self.index.keys.remove(&key.name);
+            }
+        }
+        while let Some(id) =
+            pop_leaving(&mut self.ids, self.config.ids_in_memory(), &self.config, at)
+        {
+            if at.since(id.at) <= self.config.idempotency_for {
+                self.moved_id = MovedKey { at: id.at, job: id.job };
+            }
+            if self.index.former_ids.get(&id.name) == Some(&id.job) {
+                self.index.former_ids.remove(&id.name);
             }
         }
         while let Some((gone_at, no)) = self.gone.front().copied()
@@ -41,8 +53,14 @@ impl State {
         }
         let job = self.jobs.remove(no).expect("it was there a line ago");
         self.handoffs.remove(&no);
-        if self.index.ids.get(&job.spec.id) == Some(&no) {
-            self.index.ids.remove(&job.spec.id);
+        let id = &job.spec.id;
+        if self.index.ids.get(id) == Some(&no) {
+            self.index.ids.remove(id);
+            // All given ids from that one on are still known.
+            if self.ids.front().is_some_and(|oldest| oldest.job <= no) && !is_made_by_scheduler(id)
+            {
+                self.index.former_ids.insert(id.clone(), no);
+            }
         }
         let Some(run_no) = job.run else { return };
         let Some(run) = self.runs.get_mut(run_no) else { return };
@@ -68,4 +86,16 @@ impl State {
             self.worker_keys.remove(&worker.spec.id);
         }
     }
+}
+
+/// The oldest, if it had its time or there are more than can be remembered.
+fn pop_leaving(
+    taken: &mut Queue<TakenKey>,
+    max: u64,
+    config: &Config,
+    at: Timestamp,
+) -> Option<TakenKey> {
+    let oldest = taken.front()?;
+    let leaves = taken.len() as u64 > max || at.since(oldest.at) > config.idempotency_for;
+    if leaves { taken.pop_front() } else { None }
 }

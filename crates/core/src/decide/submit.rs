@@ -7,8 +7,10 @@ use crate::command::{Answer, Throttle};
 use crate::engine::Engine;
 use crate::event::{Event, RunHeader};
 use crate::model::limits::{DEPENDENCIES_MAX, LABELS_MAX, RUN_JOBS_MAX};
+use crate::model::queue::Queue;
 use crate::model::{
-    AcceptedJob, JobNo, JobSpec, KeyFound, KeysSeen, Micros, Name, RunId, Submission, Timestamp,
+    AcceptedJob, JobNo, JobSpec, KeyFound, KeysSeen, Micros, MovedKey, Name, RunId, Submission,
+    TakenKey, Timestamp, is_made_by_scheduler,
 };
 use crate::place::backpressure::admit;
 use crate::place::rank::{RankTerms, rank};
@@ -27,9 +29,11 @@ impl Engine {
             let ids = known.iter().map(id).collect();
             return Ok(Answer::Submitted { jobs: known, known: Some(ids), throttle: None });
         }
-        self.check_keys(&jobs, keys.kept)?;
+        self.check_kept(&jobs, keys.kept)?;
         let throttle = self.admit(&jobs)?;
-        for job in &jobs {
+        for (index, job) in jobs.iter().enumerate() {
+            let elsewhere = keys.ids.binary_search_by_key(&index, |(of, _)| *of).is_ok();
+            self.check_id(job, elsewhere)?;
             self.check_job(job)?;
         }
         let header = self.header(run, jobs.len())?;
@@ -95,27 +99,58 @@ impl Engine {
         }
     }
 
-    /// A key is taken only if it can be told from all that were taken in its time, and if none is
-    /// forgotten for it: what leaves the memory must be kept elsewhere.
-    fn check_keys(&self, jobs: &[JobSpec], kept: JobNo) -> Result<(), Rejection> {
-        let new = jobs.iter().filter(|job| job.idempotency_key.is_some()).count() as u64;
-        if new == 0 {
-            return Ok(());
-        }
+    /// A key or an id is taken only if it can be told from all that were taken in its time, and if none
+    /// is forgotten for it: what leaves the memory must be kept elsewhere.
+    fn check_kept(&self, jobs: &[JobSpec], kept: JobNo) -> Result<(), Rejection> {
         #[cfg(feature = "defects")]
         if self.has(crate::defect::Defect::ForgetKeysEarly) {
             return Ok(());
         }
-        let State { keys, moved_key, config, now, .. } = &self.state;
+        let State { keys, moved_key, ids, moved_id, config, .. } = &self.state;
+        let new = jobs.iter().filter(|job| job.idempotency_key.is_some()).count();
+        let keys_full = self.is_full(keys, *moved_key, new, config.idempotency_max, kept);
+        let new = jobs.iter().filter(|job| !is_made_by_scheduler(&job.id)).count();
+        let ids_full = self.is_full(ids, *moved_id, new, config.ids_in_memory(), kept);
+        match keys_full || ids_full {
+            true => Err(Rejection::KeysFull { retry_after: KEYS_PAUSE }),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether one of so many new ones can't be told from all others, or would displace one that is not
+    /// kept.
+    fn is_full(
+        &self,
+        taken: &Queue<TakenKey>,
+        moved: MovedKey,
+        new: usize,
+        max: u64,
+        kept: JobNo,
+    ) -> bool {
+        if new == 0 {
+            return false;
+        }
+        let State { config, now, .. } = &self.state;
         let is_over = |at: Timestamp| now.since(at) > config.idempotency_for;
-        let unseen = moved_key.job > kept && !is_over(moved_key.at);
-        let leaving = (keys.len() as u64 + new).saturating_sub(config.idempotency_max);
+        let unseen = moved.job > kept && !is_over(moved.at);
+        let leaving = (taken.len() as u64 + new as u64).saturating_sub(max);
         let is_lost = match leaving.checked_sub(1).and_then(|last| usize::try_from(last).ok()) {
-            Some(last) => keys.get(last).is_none_or(|key| key.job > kept && !is_over(key.at)),
+            Some(last) => {
+                taken.get(last).is_none_or(|taken| taken.job > kept && !is_over(taken.at))
+            }
             None => false,
         };
-        match unseen || is_lost {
-            true => Err(Rejection::KeysFull { retry_after: KEYS_PAUSE }),
+        unseen || is_lost
+    }
+
+    /// An id stands for its job, and long after that is forgotten.
+    fn check_id(&self, job: &JobSpec, is_known_elsewhere: bool) -> Result<(), Rejection> {
+        let state = &self.state;
+        let is_former = state.index.former_ids.contains(&job.id) || is_known_elsewhere;
+        #[cfg(feature = "defects")]
+        let is_former = is_former && !self.has(crate::defect::Defect::ForgetFormerIds);
+        match is_former || state.job_no(job.id.as_str()).is_some() {
+            true => Err(Rejection::DuplicateJob { id: job.id.clone() }),
             false => Ok(()),
         }
     }
@@ -123,9 +158,6 @@ impl Engine {
     fn check_job(&self, job: &JobSpec) -> Result<(), Rejection> {
         let config = &self.state.config;
         let id = || job.id.clone();
-        if self.state.job_no(job.id.as_str()).is_some() {
-            return Err(Rejection::DuplicateJob { id: id() });
-        }
         let (given, max) = (job.payload.len(), config.payload_bytes_max);
         if given as u64 > max {
             return Err(Rejection::PayloadTooLarge { job: id(), given, max });

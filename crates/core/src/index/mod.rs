@@ -40,6 +40,8 @@ pub(crate) struct Index {
     pub(crate) run_ids: Names<crate::model::RunNo>,
     pub(crate) worker_ids: FixedMap<Name, WorkerNo>,
     pub(crate) keys: Names<JobNo>,
+    /// Of those in `State::ids`, the ones whose jobs are forgotten.
+    pub(crate) former_ids: Names<JobNo>,
     pub(crate) actors: FixedMap<Actor, ActorNo>,
     pub(crate) classes: classes::Classes,
     pub(crate) groups: groups::Groups,

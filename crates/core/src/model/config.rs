@@ -169,6 +169,9 @@ pub struct Config {
     pub forget_workers_after: Micros,
 }
 
+/// Given ids that are remembered beyond their jobs, whatever is configured.
+const IDS_MAX: u64 = 250_000;
+
 impl Default for Config {
     fn default() -> Config {
         Config {
@@ -228,6 +231,12 @@ pub struct ConfigError {
 }
 
 impl Config {
+    /// Given ids that are remembered at the most beyond their jobs; fewer than keys, because all of them are
+    /// kept elsewhere soon, which some keys are not.
+    pub fn ids_in_memory(&self) -> u64 {
+        self.idempotency_max.min(IDS_MAX)
+    }
+
     /// A scheduler that has not listened for longer than this was away: terms are counted anew.
     pub fn away_after(&self) -> Micros {
         Micros(self.heartbeat_interval.0 / 2)

@@ -1,8 +1,9 @@
-//! Idempotency keys: what is remembered of them here, and what others know of those that are not.
+//! Idempotency keys and given ids: what is remembered of them here, and what others know of those that
+//! are not.
 
 use super::{JobNo, JobSpec, Name, Timestamp};
 
-/// A key that stands for a job.
+/// A key or an id that stands for a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TakenKey {
     pub at: Timestamp,
@@ -18,6 +19,8 @@ pub struct KeysSeen {
     pub kept: JobNo,
     /// By the index of the job in the submission, in that order.
     pub found: Vec<(usize, KeyFound)>,
+    /// The same of ids, with the jobs that have them.
+    pub ids: Vec<(usize, JobNo)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,11 +30,25 @@ pub struct KeyFound {
     pub print: u16,
 }
 
-/// The latest key that had to leave the memory before its time.
+/// The latest key or id that had to leave the memory before its time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MovedKey {
     pub at: Timestamp,
     pub job: JobNo,
+}
+
+/// Whether an id is of the form that the scheduler makes for jobs without one: `job-`, its epoch, a salt
+/// of four digits and a number. Nobody may give such an id, so it is unique by itself and is not
+/// remembered for longer than its job. Recorded ids are judged by this, so it must stay what it is.
+pub fn is_made_by_scheduler(id: &Name) -> bool {
+    let Some(rest) = id.as_str().strip_prefix("job-") else { return false };
+    let mut parts = rest.split('-');
+    let number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let salt = |part: &str| part.len() == 4 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
+    parts.next().is_some_and(number)
+        && parts.next().is_some_and(salt)
+        && parts.next().is_some_and(number)
+        && parts.next().is_none()
 }
 
 impl JobSpec {

@@ -32,7 +32,7 @@ pub use job::{
     AcceptedJob, Escalation, Extras, Guarantee, JobSpec, OnFailure, Priority, Requirements,
     Resources, Settlement, Submission, Target,
 };
-pub use key::{KeyFound, KeysSeen, MovedKey, TakenKey};
+pub use key::{KeyFound, KeysSeen, MovedKey, TakenKey, is_made_by_scheduler};
 pub use sample::Sample;
 pub use status::JobStatus;
 pub use time::{Micros, Timestamp, WallAhead};

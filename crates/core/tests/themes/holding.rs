@@ -128,7 +128,7 @@ fn a_long_job_leaves_the_last_fast_slots_to_short_ones() {
     let quick = "submit q type=quick receiver=fast; ack q; wait 1s; complete q\n".repeat(100);
     let script = format!(
         "
-        config retain_jobs=0 duration=tiny:100ms
+        config retain_jobs=0 idempotency_for=500ms duration=tiny:100ms
         worker slow slots=5 class=slow; worker fast slots=5 class=fast
         submit s1 receiver=slow; ack s1; wait 4s; complete s1
         submit f1 receiver=fast; ack f1; wait 2s; complete f1

@@ -159,7 +159,7 @@ fn a_failing_predictor_does_not_flood_the_journal() {
 
 #[test]
 fn drift_is_reported_once() {
-    let mut script = String::from("config retain_jobs=0\nworker w1\n");
+    let mut script = String::from("config retain_jobs=0 idempotency_for=500ms\nworker w1\n");
     script += &"submit a; ack a; wait 1s\n complete a\n".repeat(20);
     script += &"submit a; ack a; wait 8s\n complete a\n".repeat(12);
     let (world, output) =

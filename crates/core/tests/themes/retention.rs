@@ -57,14 +57,14 @@ fn no_key_is_forgotten_early_to_make_room_for_another() {
     check(
         "
         config idempotency_max=2
-        submit a key=k; submit b key=l; submit c key=m
-        submit d; submit a key=k
-        wait 25h; submit e; submit c key=m
+        submit job-1-0000-1 key=k; submit job-1-0000-2 key=l; submit job-1-0000-3 key=m
+        submit job-1-0000-4; submit job-1-0000-1 key=k
+        wait 25h; submit job-1-0000-5; submit job-1-0000-3 key=m
         ",
         expect![[r#"
             configure v1
-            refused: no more idempotency keys can be kept for as long as is promised (idempotency_for); retry in 1.0 s, raise idempotency_disk_max, or send the job without a key
-            known: a
+            refused: no more idempotency keys and ids can be kept for as long as is promised (idempotency_for); retry in 1.0 s, raise idempotency_disk_max, or send the job without a key and an id
+            known: job-1-0000-1
         "#]],
     );
 }
@@ -102,7 +102,47 @@ fn ended_jobs_are_forgotten_by_count() {
             assign a w1 | complete a w1 | assign b w1 | complete b w1
             a is forgotten | b completed, failures 0, crashes 0, returns 0
             refused: job a is not known; it may have ended and left the queue, see its history
-            assign a w1
+            refused: job id a exists already; choose another, or set an idempotency key to submit safely twice
+        "#]],
+    );
+}
+
+#[test]
+fn an_id_stands_for_its_job_when_that_is_long_forgotten_and_for_its_time() {
+    check(
+        "
+        config retain_jobs=0
+        submit a; submit job-1-0000-7; cancel a; cancel job-1-0000-7
+        state a
+        submit a; submit job-1-0000-7
+        restart snapshot
+        submit a
+        wait 25h; submit b; submit a; state a
+        ",
+        expect![[r#"
+            configure v1
+            cancel a: on request | cancel job-1-0000-7: on request
+            a is forgotten
+            refused: job id a exists already; choose another, or set an idempotency key to submit safely twice
+            refused: job id a exists already; choose another, or set an idempotency key to submit safely twice
+            a ready, failures 0, crashes 0, returns 0
+        "#]],
+    );
+}
+
+#[test]
+fn no_id_is_forgotten_early_to_make_room_for_another() {
+    check(
+        "
+        config idempotency_max=2 retain_jobs=0
+        submit a; submit b; cancel a; cancel b
+        submit c; submit job-1-0000-7; submit a
+        wait 25h; submit d; submit c
+        ",
+        expect![[r#"
+            configure v1
+            cancel a: on request | cancel b: on request
+            refused: no more idempotency keys and ids can be kept for as long as is promised (idempotency_for); retry in 1.0 s, raise idempotency_disk_max, or send the job without a key and an id | refused: no more idempotency keys and ids can be kept for as long as is promised (idempotency_for); retry in 1.0 s, raise idempotency_disk_max, or send the job without a key and an id
         "#]],
     );
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_core::model::{
-    Actors, Attempt, Handoff, Invitation, JobNo, KeyBinding, Micros, Name, Phase, Ticket,
+    Actors, Attempt, Handoff, Invitation, JobNo, KeyBinding, Micros, Name, Phase, TakenKey, Ticket,
     Timestamp, WorkerId, WorkerNo,
 };
 use bellwether_core::place::hedge::AckTimes;
@@ -110,11 +110,12 @@ impl Encoder {
         });
         let keys = state.keys.iter_at(self.moment, seen.keys);
         each(&mut seen.keys, &mut left, out, keys, |out, number, key| {
-            out.item(7, 0, |b| {
-                b.name(1, Some(&key.name));
-                b.uint(2, key.job.0);
-                b.uint(3, key.at.0);
-            });
+            out.item(7, 0, |b| taken_key(b, key));
+            number
+        });
+        let ids = state.ids.iter_at(self.moment, seen.ids);
+        each(&mut seen.ids, &mut left, out, ids, |out, number, id| {
+            out.item(70, 0, |b| taken_key(b, id));
             number
         });
         self.out.whole.take()
@@ -127,7 +128,7 @@ impl Encoder {
 
     /// Whether the lists are written: then the state is no longer needed.
     pub fn has_all(&self) -> bool {
-        self.seen.keys == END
+        self.seen.ids == END
     }
 
     /// # Panics
@@ -323,6 +324,12 @@ fn encode_attempt(b: &mut Vec<u8>, attempt: &Attempt) {
             }
         }
     }
+}
+
+fn taken_key(b: &mut Vec<u8>, key: &TakenKey) {
+    b.name(1, Some(&key.name));
+    b.uint(2, key.job.0);
+    b.uint(3, key.at.0);
 }
 
 fn end(b: &mut Vec<u8>, number: u64, at: Timestamp) {

@@ -48,7 +48,7 @@ pub struct ServerConfig {
     pub logs: LogLimits,
     /// Bytes of disk that the data directory may take before new work is refused; none: all there is.
     pub disk_max: Option<u64>,
-    /// Idempotency keys that are kept on disk, beyond those in memory.
+    /// Idempotency keys and ids that are kept on disk, beyond those in memory.
     pub idempotency_disk_max: u64,
     /// Serve metrics.
     pub telemetry: bool,
@@ -230,7 +230,8 @@ impl Default for ServerConfig {
             history: History { jobs_max: 1_000_000, keep_for: Duration::from_secs(30 * 86_400) },
             logs: LogLimits { attempt_bytes_max: 1 << 20, total_bytes_max: 1 << 30 },
             disk_max: None,
-            idempotency_disk_max: 50_000_000,
+            // A day of more than the loop can take: what limits it is the disk.
+            idempotency_disk_max: 5_000_000_000,
             telemetry: true,
             default_queue: "default".to_owned(),
             webhooks: Vec::new(),

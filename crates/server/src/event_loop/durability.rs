@@ -157,6 +157,7 @@ impl Loop {
             telemetry.close();
         }
         self.feed.close();
+        self.keys.close();
         if stopped.send(self.host.durable()).is_err() {
             tracing::debug!("whoever asked for the end did not wait for it");
         }

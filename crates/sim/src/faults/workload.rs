@@ -2,7 +2,7 @@
 
 use bellwether_core::model::{
     Escalation, Guarantee, JobId, JobSpec, Micros, Name, OnFailure, Priority, Resources,
-    Submission, Target, Timestamp,
+    Submission, Target, Timestamp, is_made_by_scheduler,
 };
 
 use super::plan::{self, CAPABILITIES, KINDS, MODELS, ROLES};
@@ -27,7 +27,13 @@ impl Workload {
     }
 
     pub(crate) fn single(&mut self) -> Submission {
-        let mut submission = Submission::one(self.job());
+        let mut job = self.job();
+        if job.idempotency_key.is_some() && self.random.chance(150) {
+            // As the library does: the job has a name, which lasts, and a key that does not.
+            job.idempotency_key = Some(self.name("auto-k"));
+            job.id = self.name("j");
+        }
+        let mut submission = Submission::one(job);
         if self.random.chance(200) {
             submission.run = Some(self.name("r"));
         }
@@ -92,6 +98,18 @@ impl Workload {
         submission
     }
 
+    /// A job under an id that another one may have, or may have had long ago.
+    pub(crate) fn under_known_id(&mut self, known: &[JobId]) -> Option<Submission> {
+        let given: Vec<&JobId> = known.iter().filter(|id| !is_made_by_scheduler(id)).collect();
+        if given.is_empty() {
+            return None;
+        }
+        let id = (*self.random.pick(&given)).clone();
+        let mut job = self.job();
+        (job.id, job.idempotency_key) = (id, None);
+        Some(Submission::one(job))
+    }
+
     /// The same wish again under another name, as a client does that makes up ids as it goes.
     pub(crate) fn renamed(&mut self, submission: &Submission) -> Option<Submission> {
         let [job] = submission.jobs.as_slice() else {
@@ -106,8 +124,10 @@ impl Workload {
 
     fn job(&mut self) -> JobSpec {
         let kind = self.random.pick_name(&KINDS);
-        let id = self.name("j");
         let key = self.random.chance(600).then(|| self.name("k"));
+        // Many jobs are named by the scheduler.
+        let is_named_there = self.random.chance(500);
+        let id = self.name(if is_named_there { "job-1-0abc-" } else { "j" });
         let duration_ms = self.random.skewed(1, self.duration_max) as u32;
         let temper = self.temper();
         let random = &mut self.random;

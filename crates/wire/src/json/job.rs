@@ -17,7 +17,7 @@ use super::field::{Fields, Given, fields};
 use super::form::{Form, Words};
 use super::legible::Legibility;
 use super::written::Written;
-use crate::malformed::{Malformed, Problem, label_set, names};
+use crate::malformed::{Malformed, Problem, chosen_id, label_set, names};
 
 /// A field of a job.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ pub static FIELDS: &[Field] = &[
         doc: "Generated if it is left out.",
         form: Form::Name,
         read: |given, job| {
-            job.id = given.name()?;
+            job.id = chosen_id("id", given.name()?)?;
             Ok(())
         },
         write: |job| Some(Written::Name(&job.id)),

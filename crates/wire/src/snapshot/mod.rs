@@ -70,6 +70,8 @@ pub fn header_to_wire(format: u32, state: &State) -> v1::SnapshotHeader {
         wall_ahead: state.wall_ahead.0,
         moved_key_at: state.moved_key.at.0,
         moved_key_job: state.moved_key.job.0,
+        moved_id_at: state.moved_id.at.0,
+        moved_id_job: state.moved_id.job.0,
         last_actor: state.actors.last.0,
         notes: state
             .notes
@@ -99,6 +101,8 @@ impl Restoring {
         state.wall_ahead = WallAhead(header.wall_ahead);
         let (at, job) = (Timestamp(header.moved_key_at), JobNo(header.moved_key_job));
         state.moved_key = MovedKey { at, job };
+        let (at, job) = (Timestamp(header.moved_id_at), JobNo(header.moved_id_job));
+        state.moved_id = MovedKey { at, job };
         state.config = config_from_wire(config).map_err(|error| error.within("config"))?;
         state.config_version = header.config_version;
         for note in &header.notes {
@@ -166,6 +170,10 @@ impl Restoring {
         for wire in piece.keys {
             let (name, job) = (name("keys.key", &wire.key)?, JobNo(wire.job));
             state.keys.push_back(TakenKey { at: Timestamp(wire.at), name, job });
+        }
+        for wire in piece.ids {
+            let (name, job) = (name("ids.key", &wire.key)?, JobNo(wire.job));
+            state.ids.push_back(TakenKey { at: Timestamp(wire.at), name, job });
         }
         for paused in &piece.paused {
             state.paused.insert(name("paused", paused)?);

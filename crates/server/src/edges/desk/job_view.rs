@@ -38,9 +38,9 @@ fn spec_now(job: &Job) -> v1::JobSpec {
     spec
 }
 
-/// The payload is left out: whoever waits for a job knows what was asked for.
-pub(crate) fn ended_view(ended: &Ended, shown: Shown) -> v1::Job {
-    let mut view = job_view(ended.no, &ended.job, ended.run.as_ref());
+/// Without its payload; none if the loop has forgotten the job.
+pub(super) fn ended_view(ended: &Ended, shown: Shown) -> Option<v1::Job> {
+    let mut view = job_view(ended.no, ended.job.as_ref()?, ended.run.as_ref());
     if let Some(spec) = &mut view.spec {
         spec.payload = bytes::Bytes::new();
     }
@@ -50,7 +50,7 @@ pub(crate) fn ended_view(ended: &Ended, shown: Shown) -> v1::Job {
         view.progress_permille = progress.permille;
         view.progress_note.clone_from(&progress.note);
     }
-    shown.job(view)
+    Some(shown.job(view))
 }
 
 pub(crate) fn worker_views(view: &View<'_>, all: bool) -> Vec<v1::Worker> {

@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
-use bellwether_core::model::Seq;
+use bellwether_core::model::{JobNo, Seq};
 use bellwether_wire::v1;
 
-use super::job_view::job_view;
+use super::job_view::{ended_view, job_view};
 use super::{Desk, Unanswered};
-use crate::event_loop::View;
+use crate::event_loop::{Ended, View};
+use crate::projections::registry::REACH_WITHIN;
 
 /// How long the history of a job is waited for that the loop can say enough of.
 const HISTORY_PATIENCE: Duration = Duration::from_secs(2);
@@ -33,12 +34,17 @@ impl Desk {
         };
         let enough = remembered.as_ref().is_some_and(|known| known.knows != Knows::NotItsResult);
         let remembered = remembered.map(|remembered| remembered.job);
-        let reached = match enough {
-            true => self.registry.reach_within(seq.max(position), HISTORY_PATIENCE).await,
-            false => self.registry.reach(seq.max(position)).await,
+        let found = match &remembered {
+            Some(job) => {
+                let patience = if enough { HISTORY_PATIENCE } else { REACH_WITHIN };
+                self.registry.look(JobNo(job.job), seq.max(position), patience).await
+            }
+            None => match self.registry.reach(seq.max(position)).await {
+                Ok(()) => self.registry.job(id.clone()).await,
+                Err(why) => Err(why),
+            },
         };
-        let found = self.registry.job(id.clone()).await;
-        match (reached.and(found), remembered) {
+        match (found, remembered) {
             (Ok(found), remembered) => {
                 let mut job =
                     later(found, remembered.clone()).ok_or(Unanswered::UnknownJob { id })?;
@@ -56,6 +62,23 @@ impl Desk {
             (Err(_), Some(remembered)) if enough => Ok(remembered),
             (Err(why), _) => Err(why.into()),
         }
+    }
+
+    /// A job that somebody waited for, without its payload: whoever waits for a job knows what was
+    /// asked for.
+    pub(crate) async fn ended_job(&self, ended: &Ended) -> Result<v1::Job, Unanswered> {
+        let shown = self.shown();
+        if let Some(job) = ended_view(ended, shown) {
+            return Ok(job);
+        }
+        // So many ended at once that the loop has forgotten it.
+        let found = self.registry.look(ended.no, ended.seq, REACH_WITHIN).await?;
+        let mut job =
+            found.ok_or_else(|| Unanswered::UnknownJob { id: format!("number {}", ended.no.0) })?;
+        if let Some(spec) = &mut job.spec {
+            spec.payload.clear();
+        }
+        Ok(shown.job(job))
     }
 
     pub(crate) async fn list_jobs(

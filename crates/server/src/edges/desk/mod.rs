@@ -22,7 +22,7 @@ mod unanswered;
 pub(crate) use bulk::{Action, Operation, Operations};
 pub(crate) use config::Configured;
 pub(crate) use events::{Audience, EventsWanted, is_wanted};
-pub(crate) use job_view::{ended_view, worker_views};
+pub(crate) use job_view::worker_views;
 pub(crate) use logs::LogsWanted;
 pub(crate) use runs::RunPage;
 pub(crate) use shown::Shown;

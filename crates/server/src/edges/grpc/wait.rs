@@ -11,7 +11,7 @@ use tonic::Status;
 
 use super::status::status;
 use crate::edges::contain;
-use crate::edges::desk::{Desk, Unanswered, ended_view};
+use crate::edges::desk::{Desk, Unanswered};
 use crate::edges::rest::Problem;
 use crate::event_loop::Ended;
 
@@ -88,7 +88,11 @@ async fn send(
             }
             () = answers.closed() => return,
         }
-        let shown = desk.shown();
-        jobs.extend(buffer.drain(..).map(|ended| ended_view(&ended, shown)));
+        for ended in buffer.drain(..) {
+            match desk.ended_job(&ended).await {
+                Ok(job) => jobs.push(job),
+                Err(why) => return drop(last_word.send(Err(status(why)))),
+            }
+        }
     }
 }

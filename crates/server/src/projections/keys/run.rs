@@ -1,196 +1,167 @@
-//! A file of idempotency keys that have left the core's memory, or soon may. It is written once, sorted
-//! by hash, and dropped as a whole when the last of its keys has had its time.
+//! A file of idempotency keys and ids that have left the core's memory, or soon may. It is written once,
+//! sorted by hash, and dropped as a whole when the last of its keys has had its time, or when it has
+//! become part of a larger one.
 
 use std::fs::{self, File};
-use std::io::{self, Write as _};
-use std::os::unix::fs::FileExt as _;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use bellwether_core::model::{JobNo, KeyFound, Name, Timestamp};
-use bellwether_wire::job::AUTOMATIC_KEY;
+use bellwether_core::model::{JobNo, Timestamp};
 
 use super::KeysError;
-use super::filter::Filter;
+use super::ages::Ages;
+use super::entry::{ENTRY_BYTES, Entry, Start};
+use super::filter::{self, BLOCK_BYTES, Block};
+use super::layout::{BLOCKS_PER_PAGE, ENTRIES_PER_PAGE, FENCES_PER_PAGE, Head, Layout};
+use super::pages::{self, PAYLOAD_BYTES, Page};
 
-const MAGIC: &[u8; 8] = b"BWKEYS01";
-/// Magic, keys, the jobs before and at its end, the time of the last key, bytes of the filter, and the
-/// hash of these and of what lies between them and the blocks.
-const HEADER_BYTES: usize = 8 + 5 * 8 + 32;
-/// Nine bytes of the key's hash, five of the job's number, two of its content's print.
-const ENTRY_BYTES: usize = 16;
-const BLOCK_ENTRIES: usize = 255;
-/// Entries, and a hash of them.
-const BLOCK_BYTES: usize = (BLOCK_ENTRIES + 1) * ENTRY_BYTES;
-const UNFINISHED: &str = "keys.unfinished";
+/// Of a run of so many keys filter and fences are in memory: up to 9 MB of each, and there are seven of a
+/// size. Of a larger one they are read when somebody looks.
+const RESIDENT_KEYS_MAX: u64 = 4 << 20;
 
-/// What is kept of a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Entry([u8; ENTRY_BYTES]);
-
-/// What a key is looked for by.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted {
-    start: [u8; 9],
-    filter: u64,
-}
-
-impl Wanted {
-    pub(super) fn new(key: &Name) -> Wanted {
-        let hash = blake3::hash(key.as_str().as_bytes());
-        let (start, rest) = hash.as_bytes().split_at(9);
-        let filter = rest[..8].try_into().expect("a hash has 32 bytes");
-        let start = start.try_into().expect("nine bytes were split off");
-        Wanted { start, filter: u64::from_le_bytes(filter) }
-    }
-
-    fn fence(&self) -> u64 {
-        u64::from_be_bytes(self.start[..8].try_into().expect("it has nine bytes"))
-    }
-}
-
-/// A key on its way into a run.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Taken {
-    pub(super) entry: Entry,
-    pub(super) filter: u64,
+/// What is known of a key, or of an id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Known {
     pub(super) job: JobNo,
+    pub(super) print: u16,
+    /// When it was taken, or a little later.
     pub(super) at: Timestamp,
-    pub(super) is_automatic: bool,
-}
-
-/// Whether nobody but the library knows it.
-pub(super) fn is_automatic(key: &Name) -> bool {
-    key.as_str().starts_with(AUTOMATIC_KEY)
-}
-
-impl Taken {
-    pub(super) fn new(key: &Name, print: u16, job: JobNo, at: Timestamp) -> Taken {
-        let wanted = Wanted::new(key);
-        let mut entry = [0; ENTRY_BYTES];
-        entry[..9].copy_from_slice(&wanted.start);
-        entry[9..14].copy_from_slice(&job.0.to_be_bytes()[3..]);
-        entry[14..].copy_from_slice(&print.to_be_bytes());
-        let (filter, is_automatic) = (wanted.filter, is_automatic(key));
-        Taken { entry: Entry(entry), filter, job, at, is_automatic }
-    }
-}
-
-impl Entry {
-    fn found(self) -> KeyFound {
-        let mut job = [0; 8];
-        job[3..].copy_from_slice(&self.0[9..14]);
-        let print = u16::from_be_bytes([self.0[14], self.0[15]]);
-        KeyFound { job: JobNo(u64::from_be_bytes(job)), print }
-    }
 }
 
 #[derive(Debug)]
 pub(super) struct Run {
     path: PathBuf,
     file: File,
-    /// All keys of jobs behind `after` up to `last` are in it.
+    /// All keys of jobs behind `after` up to `last` are in it, but for those that had their time.
     pub(super) after: JobNo,
     pub(super) last: JobNo,
     pub(super) keys: u64,
-    pub(super) newest: Timestamp,
-    filter: Filter,
-    /// The first key of each block.
+    pub(super) ages: Ages,
+    layout: Layout,
+    resident: Option<Resident>,
+}
+
+#[derive(Debug)]
+struct Resident {
+    filter: Vec<Block>,
+    /// Where each page of entries begins.
     fences: Vec<u64>,
-    blocks_at: u64,
 }
 
 impl Run {
-    /// Durable when it returns. `taken` is in the order of the jobs, and not empty.
-    pub(super) fn write(dir: &Path, after: JobNo, taken: &[Taken]) -> io::Result<()> {
-        let newest = taken.last().expect("a run has keys");
-        let mut filter = Filter::for_keys(taken.len());
-        taken.iter().for_each(|key| filter.add(key.filter));
-        let mut entries: Vec<Entry> = taken.iter().map(|key| key.entry).collect();
-        entries.sort_unstable();
-        let (fences, blocks) = blocks(&entries);
-
-        let filter = filter.bytes();
-        let mut head = MAGIC.to_vec();
-        for number in
-            [entries.len() as u64, after.0, newest.job.0, newest.at.0, filter.len() as u64]
-        {
-            head.extend(number.to_le_bytes());
+    pub(super) fn open(path: PathBuf) -> Result<Run, KeysError> {
+        let file = File::open(&path)?;
+        let head = pages::read(&file, 0)?.and_then(|page| Head::read(&page));
+        let Some(Head { keys, after, last, layout, ages }) = head else {
+            return Err(KeysError::Damaged { path });
+        };
+        let mut run = Run { path, file, after, last, keys, ages, layout, resident: None };
+        if keys <= RESIDENT_KEYS_MAX {
+            run.resident = Some(run.load()?);
         }
-        let hash = head_hash(&head, &filter, &fences);
-        head.extend(hash);
-        head.extend(filter);
-        head.extend(fences);
-        let unfinished = dir.join(UNFINISHED);
-        let mut file = File::create(&unfinished)?;
-        file.write_all(&head)?;
-        file.write_all(&blocks)?;
-        file.sync_all()?;
-        fs::rename(&unfinished, dir.join(file_name(newest.job)))?;
-        File::open(dir)?.sync_all()
+        Ok(run)
     }
 
-    pub(super) fn open(path: PathBuf) -> Result<Run, KeysError> {
-        let damaged = || KeysError::Damaged { path: path.clone() };
-        let file = File::open(&path)?;
-        let mut head = [0; HEADER_BYTES];
-        file.read_exact_at(&mut head, 0).map_err(|_| damaged())?;
-        let number = |index: usize| {
-            let at = 8 + index * 8;
-            u64::from_le_bytes(head[at..at + 8].try_into().expect("a number has eight bytes"))
-        };
-        let (keys, filter_bytes) = (number(0), number(4));
-        let fences_bytes = keys.div_ceil(BLOCK_ENTRIES as u64).saturating_mul(8);
-        let known = filter_bytes.saturating_add(fences_bytes);
-        if head[..8] != *MAGIC || known > file.metadata()?.len() {
-            return Err(damaged());
+    pub(super) fn newest(&self) -> Timestamp {
+        self.ages.newest()
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn load(&self) -> Result<Resident, KeysError> {
+        let filter = (0..self.layout.filter_blocks).step_by(BLOCKS_PER_PAGE as usize);
+        let mut blocks = Vec::new();
+        for first in filter {
+            let page = self.page(self.layout.filter_page(first))?;
+            let (inside, _) = page[..PAYLOAD_BYTES].as_chunks::<BLOCK_BYTES>();
+            blocks.extend(inside.iter().map(Block::read));
         }
-        let mut rest = vec![0; usize::try_from(known).map_err(|_| damaged())?];
-        file.read_exact_at(&mut rest, HEADER_BYTES as u64).map_err(|_| damaged())?;
-        let (filter, fences) = rest.split_at(filter_bytes as usize);
-        if head[HEADER_BYTES - 32..] != head_hash(&head[..HEADER_BYTES - 32], filter, fences) {
-            return Err(damaged());
+        blocks.truncate(self.layout.filter_blocks as usize);
+        let count = self.entry_pages();
+        let mut fences = Vec::new();
+        for first in (0..count).step_by(FENCES_PER_PAGE as usize) {
+            let page = self.page(self.layout.fence_page(first))?;
+            let (inside, _) = page[..PAYLOAD_BYTES].as_chunks::<8>();
+            fences.extend(inside.iter().map(|fence| u64::from_be_bytes(*fence)));
         }
-        let (words, _) = fences.as_chunks::<8>();
-        Ok(Run {
-            after: JobNo(number(1)),
-            last: JobNo(number(2)),
-            keys,
-            newest: Timestamp(number(3)),
-            filter: Filter::read(filter).ok_or_else(damaged)?,
-            fences: words.iter().map(|fence| u64::from_le_bytes(*fence)).collect(),
-            blocks_at: HEADER_BYTES as u64 + known,
-            file,
-            path,
+        fences.truncate(count as usize);
+        Ok(Resident { filter: blocks, fences })
+    }
+
+    fn entry_pages(&self) -> u64 {
+        self.keys.div_ceil(ENTRIES_PER_PAGE)
+    }
+
+    pub(super) fn find(&self, start: Start) -> Result<Option<Known>, KeysError> {
+        if !self.block(filter::place(start, self.layout.filter_blocks))?.may_have(start) {
+            return Ok(None);
+        }
+        // Equal beginnings may lie in the page before the first that has this one at its start.
+        let wanted = start.high();
+        let last = self.first_page(|fence| fence > wanted)?;
+        let first = self.first_page(|fence| fence >= wanted)?.saturating_sub(1);
+        let mut found = None;
+        for page in first..last {
+            let entries = self.entries_of(page)?;
+            // The last of equal ones is that of the latest job.
+            found = entries.into_iter().rfind(|entry| entry.start() == start).or(found);
+        }
+        Ok(found.map(|entry| {
+            let job = entry.job(self.after);
+            Known { job, print: entry.print(), at: self.ages.of_job(job) }
+        }))
+    }
+
+    fn block(&self, number: u64) -> Result<Block, KeysError> {
+        if let Some(resident) = &self.resident {
+            return Ok(resident.filter[number as usize]);
+        }
+        let page = self.page(self.layout.filter_page(number))?;
+        let (blocks, _) = page.as_chunks::<BLOCK_BYTES>();
+        Ok(Block::read(&blocks[(number % BLOCKS_PER_PAGE) as usize]))
+    }
+
+    /// Of the pages of entries, the first whose fence is so.
+    fn first_page(&self, is_so: impl Fn(u64) -> bool) -> Result<u64, KeysError> {
+        if let Some(resident) = &self.resident {
+            return Ok(resident.fences.partition_point(|fence| !is_so(*fence)) as u64);
+        }
+        let (mut low, mut high) = (0, self.entry_pages());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let page = self.page(self.layout.fence_page(middle))?;
+            let (fences, _) = page.as_chunks::<8>();
+            let fence = u64::from_be_bytes(fences[(middle % FENCES_PER_PAGE) as usize]);
+            if is_so(fence) {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        Ok(low)
+    }
+
+    /// In their order.
+    pub(super) fn entries_of(&self, page: u64) -> Result<Vec<Entry>, KeysError> {
+        let bytes = self.page(self.layout.entries_at + page)?;
+        let count = (self.keys - page * ENTRIES_PER_PAGE).min(ENTRIES_PER_PAGE);
+        let (entries, _) = bytes.as_chunks::<ENTRY_BYTES>();
+        Ok(entries[..count as usize].iter().copied().map(Entry).collect())
+    }
+
+    /// All of them, in their order.
+    pub(super) fn entries(&self) -> impl Iterator<Item = Result<Entry, KeysError>> {
+        (0..self.entry_pages()).flat_map(|page| match self.entries_of(page) {
+            Ok(entries) => entries.into_iter().map(Ok).collect::<Vec<_>>(),
+            Err(error) => vec![Err(error)],
         })
     }
 
-    pub(super) fn find(&self, wanted: &Wanted) -> Result<Option<KeyFound>, KeysError> {
-        if !self.filter.may_have(wanted.filter) {
-            return Ok(None);
-        }
-        // Equal starts may begin before the block whose first key has this one.
-        let last = self.fences.partition_point(|fence| *fence <= wanted.fence());
-        let first = self.fences.partition_point(|fence| *fence < wanted.fence()).saturating_sub(1);
-        for block in first..last {
-            let entries = self.block(block)?;
-            let (entries, _) = entries.as_chunks::<ENTRY_BYTES>();
-            let entries = &entries[..BLOCK_ENTRIES];
-            // The last block is filled up with zeros, which no key has.
-            if let Some(entry) = entries.iter().find(|entry| entry[..9] == wanted.start) {
-                return Ok(Some(Entry(*entry).found()));
-            }
-        }
-        Ok(None)
-    }
-
-    fn block(&self, block: usize) -> Result<[u8; BLOCK_BYTES], KeysError> {
-        let mut bytes = [0; BLOCK_BYTES];
-        self.file.read_exact_at(&mut bytes, self.blocks_at + (block * BLOCK_BYTES) as u64)?;
-        let (entries, hash) = bytes.split_at(BLOCK_ENTRIES * ENTRY_BYTES);
-        if blake3::hash(entries).as_bytes()[..ENTRY_BYTES] != *hash {
-            return Err(KeysError::Damaged { path: self.path.clone() });
-        }
-        Ok(bytes)
+    fn page(&self, number: u64) -> Result<Page, KeysError> {
+        let page = pages::read(&self.file, number)?;
+        page.ok_or_else(|| KeysError::Damaged { path: self.path.clone() })
     }
 
     pub(super) fn remove(&self) -> io::Result<()> {
@@ -204,24 +175,4 @@ pub(super) fn file_name(last: JobNo) -> String {
 
 pub(super) fn is_run(name: &str) -> bool {
     name.starts_with("keys-") && name.ends_with(".run")
-}
-
-fn blocks(entries: &[Entry]) -> (Vec<u8>, Vec<u8>) {
-    let (mut fences, mut blocks) = (Vec::new(), Vec::new());
-    for chunk in entries.chunks(BLOCK_ENTRIES) {
-        let start = chunk[0].0[..8].try_into().expect("an entry has sixteen bytes");
-        fences.extend(u64::from_be_bytes(start).to_le_bytes());
-        let mut block: Vec<u8> = chunk.iter().flat_map(|entry| entry.0).collect();
-        block.resize(BLOCK_ENTRIES * ENTRY_BYTES, 0);
-        let hash = blake3::hash(&block);
-        block.extend_from_slice(&hash.as_bytes()[..ENTRY_BYTES]);
-        blocks.extend(block);
-    }
-    (fences, blocks)
-}
-
-fn head_hash(head: &[u8], filter: &[u8], fences: &[u8]) -> [u8; 32] {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(head).update(filter).update(fences);
-    hasher.finalize().into()
 }

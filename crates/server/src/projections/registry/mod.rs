@@ -24,14 +24,14 @@ use bellwether_core::model::{Actor, ActorNo, JobId, JobNo, Seq, Settlement};
 use bellwether_journal::{Head, Reader, Record};
 use bellwether_wire::v1;
 use rusqlite::{Connection, ErrorCode};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, oneshot, watch};
 
 use crate::config::History;
 use partitions::Retention;
 use projection::Projection;
 pub(crate) use query::{JobNames, NumberedIds, QueryError};
 pub(crate) use runs::RunSummary;
-use thread::{News, Projector};
+use thread::{Look, News, Projector};
 
 const FILE: &str = "registry.sqlite";
 /// Entries that may wait for the registry; beyond, it reads the journal instead.
@@ -39,9 +39,10 @@ const ENTRIES_QUEUED_MAX: usize = 100_000;
 /// Events that it may be behind; beyond, the status says so. Some seconds at the highest rate.
 const LAG_EVENTS_MAX: u64 = 1_000_000;
 /// How long a reader waits for the registry to reach the position it named.
-const REACH_WITHIN: Duration = Duration::from_secs(10);
-/// Connections for readers that are kept open.
-const READERS_KEPT: usize = 8;
+pub(crate) const REACH_WITHIN: Duration = Duration::from_secs(10);
+/// Readers at a time, and their connections, which are kept: each has pages and statements of its own in
+/// memory, so a moment in which many ask must not leave more of them behind.
+const READERS_MAX: usize = 4;
 
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
@@ -70,6 +71,7 @@ pub(crate) struct Registry {
     news: Sender<News>,
     projector: std::thread::Thread,
     written: watch::Receiver<Seq>,
+    turns: Arc<Semaphore>,
     // Held only to take a connection or put one back.
     readers: Arc<Mutex<Vec<Connection>>>,
 }
@@ -113,6 +115,7 @@ pub(crate) fn start(
         queued: queued.clone(),
         written,
         wanted: Seq(0),
+        looks: Vec::new(),
         behind: None,
         waiting: Seq(0),
         waited: Seq(0),
@@ -122,13 +125,13 @@ pub(crate) fn start(
         projector.catch_up_at_start();
         projector.run();
     })?;
-    let readers = Arc::default();
     let registry = Registry {
         path: path.into(),
         news: news.clone(),
         projector: thread.thread().clone(),
         written: reached.clone(),
-        readers,
+        turns: Arc::new(Semaphore::new(READERS_MAX)),
+        readers: Arc::default(),
     };
     Ok((registry, Feed { news, queued, written: reached, thread, behind: false }))
 }
@@ -201,6 +204,25 @@ impl Registry {
         let reached = written.wait_for(|seq| *seq >= position);
         match tokio::time::timeout(patience, reached).await {
             Ok(Ok(_)) => Ok(()),
+            Ok(Err(_)) => Err(LookupError::Stopped),
+            Err(_) => Err(LookupError::Behind(position)),
+        }
+    }
+
+    /// A job with all that has happened up to this position, or more. It need not be written for that,
+    /// so whoever asks for one job does not wait until all the others are.
+    pub(crate) async fn look(
+        &self,
+        job: JobNo,
+        position: Seq,
+        patience: Duration,
+    ) -> Result<Option<v1::Job>, LookupError> {
+        let (answer, answered) = oneshot::channel();
+        let look = Look { job, position, answer };
+        self.news.send(News::Look(look)).map_err(|_| LookupError::Stopped)?;
+        self.projector.unpark();
+        match tokio::time::timeout(patience, answered).await {
+            Ok(Ok(found)) => Ok(found?),
             Ok(Err(_)) => Err(LookupError::Stopped),
             Err(_) => Err(LookupError::Behind(position)),
         }
@@ -295,17 +317,17 @@ impl Registry {
         question: impl FnOnce(&Connection) -> Result<T, QueryError> + Send + 'static,
     ) -> Result<T, LookupError> {
         let registry = self.clone();
+        let turns = Arc::clone(&self.turns);
+        let turn = turns.acquire_owned().await.map_err(|_| LookupError::Stopped)?;
         let answer = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
             let kept = registry.lock().pop();
             let connection = match kept {
                 Some(connection) => connection,
                 None => schema::open_for_reading(&registry.path)?,
             };
             let answer = question(&connection);
-            let mut readers = registry.lock();
-            if readers.len() < READERS_KEPT {
-                readers.push(connection);
-            }
+            registry.lock().push(connection);
             answer
         });
         Ok(answer.await.map_err(|_| LookupError::Stopped)??)

@@ -1,8 +1,10 @@
 //! What is not in the file yet, and rows at hand that something may happen to.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use bellwether_core::model::{JobNo, Seq};
+use bellwether_core::model::{JobNo, JobSpec, Seq};
+use bellwether_wire::v1;
 use rustc_hash::FxHashMap;
 
 use super::row::{Fresh, Kept, Row};
@@ -77,6 +79,19 @@ impl Pending {
         if row.has_ended() || matches!(row.kept, Kept::Ended { .. }) {
             self.due.push(no);
         }
+    }
+
+    /// A job as it is here, and what was submitted if that is not in the file yet.
+    pub(super) fn known(&self, no: JobNo) -> Option<(v1::Job, Option<Arc<JobSpec>>)> {
+        if let Some(fresh) = self.fresh.get(&no) {
+            return Some((Row::of(no, fresh).job, Some(Arc::clone(&fresh.spec))));
+        }
+        let row = self.rows.get(&no)?;
+        let spec = match &row.kept {
+            Kept::Nowhere(spec) => Some(Arc::clone(spec)),
+            Kept::Live | Kept::Ended { .. } => None,
+        };
+        Some((row.job.clone(), spec))
     }
 
     pub(super) fn id_of(&self, no: JobNo) -> Option<String> {

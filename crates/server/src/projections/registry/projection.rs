@@ -5,11 +5,14 @@ use bellwether_core::model::{
     AcceptedJob, Actor, ActorNo, JobNo, Name, RunId, Seq, Timestamp, WorkerNo,
 };
 use bellwether_core::{Entry, Event, State, Transition};
+use bellwether_wire::job::job_to_wire;
+use bellwether_wire::v1;
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 
 use super::partitions::{Partitions, Retention};
 use super::pending::Pending;
+use super::query::{self, QueryError};
 use super::row::{Fresh, Others, Row};
 use super::schema;
 use super::store::{self, Position};
@@ -18,7 +21,7 @@ use crate::priority;
 /// Rows that are written in one go when there is time: about a tenth of a millisecond.
 const ROWS_AT_A_TIME: usize = 4;
 /// With more to write than this there is no time.
-const GENTLE_ROWS_MAX: usize = 2_000;
+const GENTLE_ROWS_MAX: usize = 1_000;
 
 /// Actors whose names are at hand.
 const ACTORS_KEPT: usize = 2 * ACTORS_MAX;
@@ -199,6 +202,17 @@ impl Projection {
         }
         self.pending.change(no, seq, change);
         Ok(())
+    }
+
+    /// All that was projected of a job, written or not.
+    pub(super) fn look(&self, no: JobNo) -> Result<Option<v1::Job>, QueryError> {
+        let stored = || query::job_of_number(&self.connection, no);
+        let (job, spec) = match self.pending.known(no) {
+            Some((job, Some(spec))) => (job, Some(job_to_wire(&spec))),
+            Some((job, None)) => (job, stored()?.and_then(|stored| stored.spec)),
+            None => return stored(),
+        };
+        spec.map(|spec| query::with_spec(&self.connection, job, spec)).transpose()
     }
 
     /// Writes the jobs that are due, and those with events up to this position that are not written.

@@ -27,14 +27,36 @@ pub(super) fn job(connection: &Connection, id: &str) -> Result<Option<v1::Job>, 
     found.map(|job| with_dependencies(connection, job)).transpose()
 }
 
+pub(super) fn job_of_number(
+    connection: &Connection,
+    no: JobNo,
+) -> Result<Option<v1::Job>, QueryError> {
+    let mut statement =
+        connection.prepare_cached("SELECT no, body, spec FROM jobs WHERE no = ?1")?;
+    let found = statement.query_row([signed(no.0)], whole).optional()?;
+    found.map(|job| with_dependencies(connection, job)).transpose()
+}
+
+/// A job that is not as it is in the file.
+pub(super) fn with_spec(
+    connection: &Connection,
+    job: v1::Job,
+    spec: v1::JobSpec,
+) -> Result<v1::Job, QueryError> {
+    with_dependencies(connection, described(job, spec))
+}
+
 fn whole(row: &Row<'_>) -> rusqlite::Result<v1::Job> {
-    let mut job: v1::Job = decode(row.get_ref(1)?.as_blob()?)?;
-    let mut spec: v1::JobSpec = decode(row.get_ref(2)?.as_blob()?)?;
+    let job: v1::Job = decode(row.get_ref(1)?.as_blob()?)?;
+    Ok(described(job, decode(row.get_ref(2)?.as_blob()?)?))
+}
+
+fn described(mut job: v1::Job, mut spec: v1::JobSpec) -> v1::Job {
     if let Some(to) = &job.escalated {
         spec.escalate(to);
     }
     job.spec = Some(spec);
-    Ok(job)
+    job
 }
 
 /// Jobs that were taken before their dependencies were kept by id have them by number.

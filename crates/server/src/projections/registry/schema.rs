@@ -21,6 +21,10 @@ const PAGE_BYTES: i64 = 16 << 10;
 const LOG_PAGES: i64 = 2_000;
 /// What the log may keep of the disk once it has been copied into the file.
 const LOG_BYTES_KEPT: i64 = 64 << 20;
+/// Pages that a reader keeps, in KiB. The system keeps them, too.
+const READER_KIBIBYTES: i64 = 512;
+/// A statement over all partitions takes tens of kilobytes.
+const READER_STATEMENTS: usize = 16;
 /// What `PRAGMA auto_vacuum` answers where the file can give back space piece by piece.
 const INCREMENTAL: i64 = 2;
 
@@ -115,7 +119,8 @@ pub(super) fn open_for_reading(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "query_only", true)?;
-    connection.set_prepared_statement_cache_capacity(64);
+    connection.pragma_update(None, "cache_size", -READER_KIBIBYTES)?;
+    connection.set_prepared_statement_cache_capacity(READER_STATEMENTS);
     Ok(connection)
 }
 

@@ -7,19 +7,22 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
 use bellwether_core::Entry;
-use bellwether_core::model::Seq;
+use bellwether_core::model::{JobNo, Seq};
 use bellwether_journal::{ReadError, Reader, Record, SnapshotError, state};
-use tokio::sync::watch;
+use bellwether_wire::v1;
+use tokio::sync::{oneshot, watch};
 
 use super::projection::{Pace, Projection};
+use super::query::QueryError;
 use crate::priority;
 
 /// How long a job that has ended may wait to be written; twice as long any other.
 const WRITE_INTERVAL: Duration = Duration::from_millis(500);
 /// How long it may take until it is written down that nothing has happened to any job.
 const IDLE_INTERVAL: Duration = Duration::from_secs(10);
-/// Ended jobs that may wait: whoever asks waits for them to be written.
-const DUE_MAX: usize = 4_000;
+/// Ended jobs that may wait: whoever asks waits for them to be written, about ten milliseconds for a
+/// thousand.
+const DUE_MAX: usize = 1_500;
 /// It has caught up when it could keep up for so long.
 const CAUGHT_UP_AFTER: Duration = Duration::from_secs(10);
 /// After a failure, as with a full disk.
@@ -36,7 +39,17 @@ pub(crate) enum News {
     Behind,
     /// Somebody wants to read what happened up to here.
     Wanted(Seq),
+    /// Somebody wants to know of one job.
+    Look(Look),
     Close,
+}
+
+#[derive(Debug)]
+pub(crate) struct Look {
+    pub(super) job: JobNo,
+    /// Everything up to here must be in the answer.
+    pub(super) position: Seq,
+    pub(super) answer: oneshot::Sender<Result<Option<v1::Job>, QueryError>>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +70,8 @@ pub(super) struct Projector {
     pub(super) queued: Arc<AtomicUsize>,
     pub(super) written: watch::Sender<Seq>,
     pub(super) wanted: Seq,
+    /// Those who wait for what has not come yet.
+    pub(super) looks: Vec<Look>,
     /// When it last could not keep up.
     pub(super) behind: Option<Instant>,
     /// The position at the last interval, and at the one before.
@@ -80,6 +95,7 @@ impl Projector {
                 Err(RecvTimeoutError::Timeout) => {}
                 Ok(news) => self.hear(news),
             }
+            self.answer_looks();
         }
         if let Err(trouble) = self.write(self.projection.position(), Pace::Quick) {
             tracing::warn!(%trouble, "the registry catches up at the next start");
@@ -108,7 +124,7 @@ impl Projector {
             Err(TryRecvError::Disconnected) => return Err(RecvTimeoutError::Disconnected),
             Err(TryRecvError::Empty) => self.caught_up(),
         }
-        if self.wanted <= self.projection.complete() {
+        if self.wanted <= self.projection.complete() && self.looks.is_empty() {
             priority::gather();
         }
         let idle = self.projection.position() == self.projection.complete();
@@ -139,7 +155,19 @@ impl Projector {
                 self.wanted = self.wanted.max(position);
                 self.attempt(Projector::catch_up_if_idle);
             }
+            News::Look(look) => {
+                self.looks.push(look);
+                self.attempt(Projector::catch_up_if_idle);
+            }
             News::Close => {}
+        }
+    }
+
+    fn answer_looks(&mut self) {
+        let position = self.projection.position();
+        for look in self.looks.extract_if(.., |look| look.position <= position) {
+            // Whoever asked may have gone.
+            drop(look.answer.send(self.projection.look(look.job)));
         }
     }
 
@@ -179,7 +207,9 @@ impl Projector {
     /// A reader may want what was left out on the way, when nothing follows that would tell.
     fn catch_up_if_idle(&mut self) -> Result<(), Trouble> {
         let idle = self.queued.load(Ordering::Relaxed) == 0;
-        if idle && self.wanted > self.projection.position() { self.catch_up() } else { Ok(()) }
+        let looked_for = self.looks.iter().map(|look| look.position).max();
+        let wanted = looked_for.map_or(self.wanted, |position| position.max(self.wanted));
+        if idle && wanted > self.projection.position() { self.catch_up() } else { Ok(()) }
     }
 
     /// Reads what the journal has and the registry has not.

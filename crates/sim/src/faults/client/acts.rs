@@ -24,7 +24,13 @@ impl Clients {
                 self.submit(stage, run);
             }
             55..=58 => self.flood(stage),
-            59..=61 => {
+            59 => {
+                if let Some(again) = self.workload.under_known_id(&self.known) {
+                    stage.count("known_id_submitted");
+                    self.ask(stage, Command::Submit(again), false);
+                }
+            }
+            60..=61 => {
                 let broken = self.workload.broken(&self.known);
                 self.ask(stage, Command::Submit(broken), false);
             }

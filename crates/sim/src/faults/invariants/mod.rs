@@ -19,6 +19,7 @@ mod idle_is_used;
 mod limits_hold;
 mod memory_bounded;
 mod no_loss_by_own_pause;
+mod one_id_one_job;
 mod one_key_one_job;
 mod quiet_moves_on;
 mod refused_never_happens;
@@ -57,6 +58,7 @@ pub(crate) fn all(config: &Config) -> Vec<Box<dyn Invariant>> {
         Box::new(durable_before_visible::DurableBeforeVisible),
         Box::new(acked_is_kept::AckedIsKept::default()),
         Box::new(one_key_one_job::OneKeyOneJob::default()),
+        Box::new(one_id_one_job::OneIdOneJob::default()),
         Box::new(exactly_one_result::ExactlyOneResult::default()),
         Box::new(at_most_one_dispatch::AtMostOneDispatch::default()),
         Box::new(stale_token_refused::StaleTokenRefused),

@@ -7,6 +7,7 @@ use bellwether_core::{Answer, Command, Event, Rejection};
 
 use super::Invariant;
 use crate::faults::court::{Observation, View};
+use crate::faults::keys::AUTOMATIC_KEY;
 
 #[derive(Debug, Default)]
 pub(crate) struct OneKeyOneJob {
@@ -26,7 +27,7 @@ impl Invariant for OneKeyOneJob {
                 };
                 let mut number = *first;
                 for job in jobs {
-                    if let Some(key) = &job.spec.idempotency_key
+                    if let Some(key) = job.spec.idempotency_key.as_ref().filter(|key| stands(key))
                         && let Some(other) = self.jobs.insert(key.clone(), number)
                     {
                         return Err(format!("key {key} made job {other} and now {number}"));
@@ -37,7 +38,7 @@ impl Invariant for OneKeyOneJob {
             }
             Observation::Answered { command: Command::Submit(submission), result, .. } => {
                 for (position, job) in submission.jobs.iter().enumerate() {
-                    let Some(key) = &job.idempotency_key else {
+                    let Some(key) = job.idempotency_key.as_ref().filter(|key| stands(key)) else {
                         continue;
                     };
                     self.answered(key, position, result)?;
@@ -47,6 +48,11 @@ impl Invariant for OneKeyOneJob {
             _ => Ok(()),
         }
     }
+}
+
+/// Those that nobody chose stand as long as the engine remembers them.
+fn stands(key: &Name) -> bool {
+    !key.as_str().starts_with(AUTOMATIC_KEY)
 }
 
 impl OneKeyOneJob {

@@ -143,8 +143,8 @@ impl Scheduler {
             stage.see(Observation::Committed { entry });
             self.disk.keys.see(entry);
         }
-        if stage.random.chance(300) {
-            let count = stage.random.between(1, 20) as usize;
+        if stage.random.chance(400) {
+            let count = stage.random.between(1, 40) as usize;
             self.disk.keys.write(count);
         }
         stage.see(Observation::BatchCommitted);

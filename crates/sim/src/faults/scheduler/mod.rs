@@ -158,6 +158,9 @@ impl Scheduler {
             if !submission.keys.found.is_empty() {
                 stage.count("key_found_on_disk");
             }
+            if !submission.keys.ids.is_empty() {
+                stage.count("id_found_on_disk");
+            }
         }
         // Somebody may still talk to a scheduler that has been deposed; workers do not, because
         // their connections broke with the takeover.
