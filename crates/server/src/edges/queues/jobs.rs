@@ -11,7 +11,7 @@ use bellwether_wire::rejection::{code, retry_after};
 use tokio::sync::mpsc;
 
 use super::identity::{Unreadable, submission};
-use super::{Queue, REFUSED_PAUSE, latecomers};
+use super::{Queue, REFUSED_PAUSE, Sent, latecomers};
 use crate::edges::contain::contain;
 use crate::edges::desk::{Pending, Refused, Submitted};
 use crate::event_loop::{Unavailable, View};
@@ -80,7 +80,7 @@ pub(super) async fn submit(queue: &Queue, deliveries: Vec<Delivery>) -> Batch {
 
 fn read(queue: &Queue, delivery: &Delivery) -> Result<Submission, Unreadable> {
     let generate = &mut || queue.desk.ids.generate();
-    let what = format_args!("a message of queue {}", queue.name);
+    let what = Sent { channel: "a message", queue: &queue.name, body: &delivery.body };
     let read = || submission(&queue.name, delivery, queue.broker.promises(), generate);
     contain(&what, read).unwrap_or(Err(Unreadable::Panicked))
 }

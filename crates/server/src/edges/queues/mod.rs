@@ -17,11 +17,12 @@ mod seals;
 mod speaker;
 mod workers;
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_brokers::{Broker, BrokerError};
-use bellwether_core::model::{Actor, Name};
+use bellwether_core::model::{Actor, Name, excerpt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 
@@ -37,6 +38,8 @@ use crate::sinks::trace::context::Tracing;
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
 /// The pause after a server has refused: only somebody who changes something can help.
 const REFUSED_PAUSE: Duration = Duration::from_secs(2);
+/// Bytes of a message that are looked at to tell how it begins.
+const EXCERPT_BYTES: usize = 256;
 /// Below which what is remembered of queues is kept.
 const FOLDER: &str = "queues";
 
@@ -66,6 +69,21 @@ struct Queue {
     aside: Arc<Semaphore>,
     /// True once the server shuts down.
     stopping: watch::Receiver<bool>,
+}
+
+/// A message, as it is told if reading it meets a bug: whose it is, and how it begins.
+struct Sent<'a> {
+    channel: &'static str,
+    queue: &'a str,
+    body: &'a [u8],
+}
+
+impl fmt::Display for Sent<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Sent { channel, queue, body } = self;
+        let start = String::from_utf8_lossy(&body[..body.len().min(EXCERPT_BYTES)]);
+        write!(f, "{channel} of queue {queue} that begins with {:?}", excerpt(&start))
+    }
 }
 
 /// The tasks of all queues.
@@ -165,5 +183,21 @@ impl Queue {
         let mut stopping = self.stopping.clone();
         // Gone, or true: both mean that it is over.
         drop(stopping.wait_for(|stopping| *stopping).await);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_that_meets_a_bug_is_told_by_how_it_begins() {
+        let body = [br#"{"type":"#.as_slice(), &[b'x'; 1 << 20]].concat();
+        let told = Sent { channel: "a reply", queue: "team", body: &body }.to_string();
+        assert!(
+            told.starts_with(r#"a reply of queue team that begins with "{\"type\":xxx"#),
+            "{told}"
+        );
+        assert!(told.len() < 200, "{told}");
     }
 }

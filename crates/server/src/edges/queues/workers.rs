@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use super::outbound::Outbound;
 use super::seals::{Challenges, Ears, SealedSession, Standing, Unheard};
 use super::speaker::{Awaiting, Speaker};
-use super::{Queue, REFUSED_PAUSE};
+use super::{Queue, REFUSED_PAUSE, Sent};
 use crate::edges::contain::contain;
 use crate::edges::security::denials::{self, Cause};
 use crate::edges::session::{Shown, WorkerSession};
@@ -79,7 +79,7 @@ impl Links {
     }
 
     fn read(&self, delivery: &Delivery) -> Result<Reply, String> {
-        let what = format_args!("a reply of queue {}", self.queue.name);
+        let what = Sent { channel: "a reply", queue: &self.queue.name, body: &delivery.body };
         let read = contain(&what, || reply_from_json(&delivery.body));
         read.map_err(|why| why.to_string())?.map_err(|why| why.to_string())
     }
