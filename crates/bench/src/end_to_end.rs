@@ -52,8 +52,9 @@ pub struct Options {
     /// Bytes of each payload
     #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u32).range(8..=1_000_000))]
     payload_bytes: u32,
-    /// A scheduler that runs; without it one is started for the measurement
-    #[arg(long, env = "BELLWETHER_SERVER", value_name = "URL")]
+    /// A scheduler that runs, whose queue is then filled with the jobs of the measurement; without it one
+    /// is started, whatever BELLWETHER_SERVER says
+    #[arg(long, value_name = "URL")]
     server: Option<String>,
     /// Folder for the data of the scheduler and of the disk's measurement, removed afterwards;
     /// the current folder by default

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use bellwether_server::ServerConfig;
 use bellwether_server::config::TlsFiles;
+use bellwether_server::edges::security::validity::Validity;
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -16,6 +17,8 @@ use crate::{output, queue, serve};
 
 /// Free space below this is little: the journal reserves 64 MiB at a time.
 const SPACE_LITTLE: u64 = 1 << 30;
+/// A certificate that ends sooner is to be renewed now.
+const RENEW_WITHIN: jiff::SignedDuration = jiff::SignedDuration::from_hours(14 * 24);
 /// No scheduler ran before this: 2024-01-01.
 const EPOCH_MIN: u64 = 1_704_067_200;
 
@@ -109,7 +112,7 @@ fn examine(config: &ServerConfig, runs: bool) -> Vec<Finding> {
     findings.push(space(&config.data_dir));
     findings.push(clock());
     if let Some(TlsFiles { certificate, key, client_ca }) = &config.tls {
-        findings.push(pem("certificate", certificate));
+        findings.push(dates(certificate));
         findings.push(pem("key", key));
         findings.extend(client_ca.iter().map(|path| pem("client_ca", path)));
     }
@@ -194,6 +197,30 @@ fn clock() -> Finding {
         return Finding { question: "clock", answer: Ok(format!("says {now:.0}")) };
     }
     wrong("clock", format!("says {now:.0}"), "set it, best by NTP")
+}
+
+/// Whether it holds now, and for a while.
+fn dates(path: &Path) -> Finding {
+    let renew = "make a new one and run `bellwether reload`; docs/tls.md has the commands";
+    let shown = path.display();
+    match Validity::of(path) {
+        Err(error) => wrong("certificate", error, "name a PEM file that can be read"),
+        Ok(Validity { from, until }) => {
+            let now = jiff::Timestamp::now();
+            let (begins, ends) = (format!("{from:.0}"), format!("{until:.0}"));
+            if now < from {
+                let early = format!("{shown} holds from {begins} on");
+                return wrong("certificate", early, "look at the clock, or make a new one");
+            }
+            if now > until {
+                return wrong("certificate", format!("{shown} held until {ends}"), renew);
+            }
+            if until.duration_since(now) < RENEW_WITHIN {
+                return wrong("certificate", format!("{shown} holds only until {ends}"), renew);
+            }
+            Finding { question: "certificate", answer: Ok(format!("{shown} holds until {ends}")) }
+        }
+    }
 }
 
 fn pem(question: &'static str, path: &Path) -> Finding {

@@ -7,19 +7,34 @@ use bellwether_server::config::{Log, LogFormat};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
-use tracing_subscriber::{Layer as _, fmt};
+use tracing_subscriber::{Layer as _, Registry, fmt, reload};
+
+/// What is told, to be changed while it is told.
+#[derive(Debug)]
+pub(crate) struct Levels(reload::Handle<Targets, Registry>);
+
+impl Levels {
+    /// After an error they are as they were.
+    pub(crate) fn set(&self, level: &str) -> anyhow::Result<()> {
+        let wanted = targets(level)?;
+        self.0.reload(wanted).context("logging has ended")
+    }
+}
 
 /// One JSON object a line has `timestamp`, `level`, `target` and `fields`.
-pub(crate) fn start(log: &Log) -> anyhow::Result<()> {
-    let wanted: Targets = log.level.parse().with_context(|| {
-        let level = &log.level;
-        format!("log.level is {level:?}; it must be as info or info,bellwether_server=debug")
-    })?;
+pub(crate) fn start(log: &Log) -> anyhow::Result<Levels> {
+    let (wanted, levels) = reload::Layer::new(targets(&log.level)?);
     let lines = fmt::layer().with_writer(std::io::stderr);
     let lines = match log.format {
         LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).boxed(),
         LogFormat::Json => lines.json().boxed(),
     };
     tracing_subscriber::registry().with(lines.with_filter(wanted)).try_init()?;
-    Ok(())
+    Ok(Levels(levels))
+}
+
+fn targets(level: &str) -> anyhow::Result<Targets> {
+    level.parse().with_context(|| {
+        format!("log.level is {level:?}; it must be as info or info,bellwether_server=debug")
+    })
 }

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod archive;
+mod backup;
 mod bench;
 mod checkpoints;
 mod client;
@@ -16,6 +17,7 @@ mod doctor;
 mod exit;
 mod logging;
 mod memory;
+mod notify;
 mod output;
 mod paint;
 mod progress;
@@ -78,7 +80,9 @@ enum Command {
     Replay(replay::Arguments),
     Checkpoints(checkpoints::Arguments),
     Snapshot(client::snapshot::Arguments),
+    Backup(backup::Arguments),
     Restore(restore::Arguments),
+    Reload(client::reload::Arguments),
     Demo(demo::Arguments),
     Simulate(simulate::Arguments),
     Whatif(whatif::Arguments),
@@ -87,6 +91,7 @@ enum Command {
     #[command(hide = true)]
     SoakWorker(soak::WorkerArguments),
     Queue(queue::Arguments),
+    Queues(client::queues::Arguments),
     Doctor(doctor::Arguments),
     Top(top::Arguments),
     Token(token::Arguments),
@@ -127,7 +132,9 @@ fn main() -> ExitCode {
         Command::Audit(arguments) => client::audit::run(arguments),
         Command::Replay(arguments) => replay::run(arguments),
         Command::Checkpoints(arguments) => checkpoints::run(arguments),
-        Command::Restore(arguments) => restore::run(arguments),
+        Command::Backup(arguments) => backup::run(&arguments),
+        Command::Restore(arguments) => restore::run(&arguments),
+        Command::Reload(arguments) => client::reload::run(arguments),
         Command::Snapshot(arguments) => client::snapshot::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),
         Command::Simulate(arguments) => simulate::run(arguments),
@@ -136,6 +143,7 @@ fn main() -> ExitCode {
         Command::Soak(arguments) => soak::run(&arguments),
         Command::SoakWorker(arguments) => soak::work(&arguments),
         Command::Queue(arguments) => queue::run(arguments),
+        Command::Queues(arguments) => client::queues::run(arguments),
         Command::Doctor(arguments) => doctor::run(arguments),
         Command::Top(arguments) => top::run(arguments),
         Command::Token(arguments) => token::run(arguments),

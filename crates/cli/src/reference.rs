@@ -58,7 +58,7 @@ fn fields() -> String {
         "# The fields of a job\n\n\
          This page is made by `bellwether reference --jobs` from the table by which REST, files, queues and\n\
          the command line read jobs, and a test compares them. Only `type` must be given; spans are seconds,\n\
-         and null is as good as nothing. A job as JSON:\n\n\
+         or a text with a unit as `\"5m\"`, and null is as good as nothing. A job as JSON:\n\n\
          ```json\n{\"type\": \"resize\", \"payload\": {\"width\": 100}, \"priority\": \"high\", \"timeout\": 120}\n```\n\n\
          | field | what it is | written as |\n| --- | --- | --- |\n",
     );

@@ -167,9 +167,14 @@ fn told(engine: &Engine, mismatch: &Mismatch) -> String {
 fn readable(report: &Report) -> String {
     let Report { events, decisions, mismatches, chain_head, position, from, .. } = report;
     let first = from + 1;
+    let range = match events {
+        0 => "no events".to_owned(),
+        1 => format!("1 event, at position {first}"),
+        _ => format!("{events} events, positions {first} to {position}"),
+    };
     let mut text = format!(
-        "{events} events, positions {first} to {position}, the chain holds\n{decisions} decisions, \
-         {mismatches} mismatches\nchain head {chain_head}\n"
+        "{range}, the chain holds\n{decisions} decisions, {mismatches} mismatches\n\
+         chain head {chain_head}\n"
     );
     for finding in &report.findings {
         text.push_str(&format!("  {finding}\n"));

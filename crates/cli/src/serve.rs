@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use bellwether_server::edges::contain;
-use bellwether_server::{Server, ServerConfig};
+use bellwether_server::{Reloaded, Server, ServerConfig};
 use bellwether_wire::local_token;
 use clap::Args;
 use rustix::fs::Mode;
@@ -12,10 +12,12 @@ use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::exit::Verdict;
-use crate::{doctor, logging, memory, output};
+use crate::logging::Levels;
+use crate::{doctor, logging, memory, notify, output};
 
 /// Run the scheduler. On SIGTERM or SIGINT it saves its state and ends; workers go on with what
-/// they run and come back. On SIGHUP it reads the tokens again, as it does when they change.
+/// they run and come back. On SIGHUP, and when `bellwether reload` asks for it, it reads tokens,
+/// certificates and log levels again; connections stay, and what can't be used is told and left out.
 ///
 /// Settings come from the file, then from variables as BELLWETHER_MAX_RETRY for max_retry, then
 /// from these options; later ones win.
@@ -52,10 +54,10 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     if arguments.check {
         return doctor::check(&config, arguments.json);
     }
-    logging::start(&config.log)?;
+    let levels = logging::start(&config.log)?;
     memory::in_small_pages();
     let runtime = crate::runtime::start()?;
-    runtime.block_on(serve(&arguments, config))
+    runtime.block_on(serve(&arguments, config, &levels))
 }
 
 /// What the scheduler knows is nobody else's: every file that is made from here on.
@@ -75,12 +77,16 @@ fn end_with_the_first_panic() {
     }));
 }
 
-async fn serve(arguments: &Arguments, config: ServerConfig) -> anyhow::Result<Verdict> {
+async fn serve(
+    arguments: &Arguments,
+    config: ServerConfig,
+    levels: &Levels,
+) -> anyhow::Result<Verdict> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut hangup = signal(SignalKind::hangup())?;
     let data_dir = config.data_dir.clone();
-    let server = Server::start(config).await?;
+    let mut server = Server::start(config).await?;
     let (grpc, http) = (server.grpc_address(), server.http_address());
     if arguments.json {
         output::print_json(&json!({ "grpc": grpc, "http": http, "data_dir": data_dir }))?;
@@ -88,15 +94,35 @@ async fn serve(arguments: &Arguments, config: ServerConfig) -> anyhow::Result<Ve
         let dir = data_dir.display();
         output::print(&format!("bellwether serves {grpc} (http {http}), data in {dir}\n"))?;
     }
+    notify::tell("READY=1");
     loop {
         tokio::select! {
             _ = terminate.recv() => break,
             _ = interrupt.recv() => break,
-            _ = hangup.recv() => server.reload(),
+            _ = hangup.recv() => drop(reload(arguments, &server, levels)),
+            wish = server.reload_wish() => {
+                // Whoever asked may have gone; it is done all the same, and in the log.
+                drop(wish.send(reload(arguments, &server, levels)));
+            }
         }
     }
+    notify::tell("STOPPING=1");
     server.shutdown().await;
     Ok(Verdict::Fine)
+}
+
+/// What can't be read or used stays as it was, and is told.
+fn reload(arguments: &Arguments, server: &Server, levels: &Levels) -> Vec<Reloaded> {
+    let set = || {
+        let level = configuration(arguments)?.log.level;
+        levels.set(&level)?;
+        Ok(format!("{level} is told from now on"))
+    };
+    let outcome = set().map_err(|error: anyhow::Error| format!("{error:#}"));
+    let mut all = server.reload();
+    all.push(Reloaded { what: "log_levels", outcome });
+    all.iter().for_each(Reloaded::log);
+    all
 }
 
 fn configuration(arguments: &Arguments) -> anyhow::Result<ServerConfig> {

@@ -5,6 +5,7 @@
 
 mod place;
 mod sentence;
+mod stranded;
 mod survey;
 
 use crate::index::groups::Lack;

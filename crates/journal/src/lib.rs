@@ -11,6 +11,7 @@
 pub mod chain;
 mod codec;
 pub mod conformance;
+pub mod copy;
 mod disk;
 pub mod envelope;
 pub mod file;
@@ -30,6 +31,7 @@ pub mod thread;
 pub use chain::{Chain, Head};
 pub use codec::decode::Record;
 pub use codec::salvage::{Salvaged, salvage};
+pub use copy::{Copied, TakesCopies};
 pub use envelope::Envelope;
 pub use file::FileJournal;
 pub use journal::{

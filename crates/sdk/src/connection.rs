@@ -95,7 +95,11 @@ impl Connection {
             .keep_alive_while_idle(true)
             .initial_stream_window_size(STREAM_WINDOW_BYTES)
             .initial_connection_window_size(CONNECTION_WINDOW_BYTES);
-        if endpoint.uri().scheme_str() == Some("https") {
+        let scheme = endpoint.uri().scheme_str().unwrap_or_default();
+        if !["http", "https"].contains(&scheme) {
+            return Err(bad("it must begin with http:// or https://".to_owned()));
+        }
+        if scheme == "https" {
             let mut tls = ClientTlsConfig::new();
             if let Some(pem) = &security.ca_certificate {
                 tls = tls.ca_certificate(Certificate::from_pem(pem));

@@ -80,10 +80,14 @@ impl ClientError {
     }
 
     pub(crate) fn from_status(address: &str, status: &Status) -> ClientError {
-        let reason = reason(status);
+        let said = said(status);
+        let reason = in_our_words(&said);
         if let Some(leader) = text(status, LEADER_KEY) {
             let leader = Some(leader).filter(|leader| !leader.is_empty());
             return ClientError::NotLeader { address: address.to_owned(), leader };
+        }
+        if said.contains(NOT_PLAIN) {
+            return ClientError::BadAddress { address: address.to_owned(), reason };
         }
         match status.code() {
             Code::Unavailable | Code::Cancelled | Code::Aborted | Code::Unknown
@@ -110,50 +114,60 @@ fn text(status: &Status, key: &str) -> Option<String> {
     status.metadata().get(key)?.to_str().ok().map(str::to_owned)
 }
 
+/// What is said where the other side speaks TLS, or no gRPC at all.
+const NOT_PLAIN: &str = "frame with invalid size";
+const NOT_GRPC: &str = "stream closed because of a broken pipe";
+
 /// What a library says of a message or a connection, as it concerns people.
 pub(crate) fn in_our_words(message: &str) -> String {
-    let words: [(&str, &str); 4] = [
+    let words: [(&str, &str); 10] = [
         (
             "message length too large",
             "the message is larger than the scheduler takes (message_bytes_max); send fewer or \
              smaller jobs at a time",
         ),
-        ("frame with invalid size", "it does not speak plain gRPC there; with TLS, write https://"),
+        (NOT_PLAIN, "it does not speak plain gRPC there; with TLS, write https://"),
         ("InvalidContentType", "it does not speak TLS there; write http://"),
+        (NOT_GRPC, "it does not speak gRPC there; that may be the address for HTTP"),
         (
             "UnknownIssuer",
             "its certificate is signed by nobody known here; name the authority (--ca)",
         ),
+        ("NotValidForName", "its certificate is for other names than the one that was asked for"),
+        ("certificate: Expired", "its certificate has ended to hold; renew it"),
+        ("Connection refused", "nobody listens there"),
+        ("failed to lookup address", "its name is not known here"),
+        ("operation timed out", "it does not answer"),
     ];
     let known = words.iter().find(|(theirs, _)| message.contains(theirs));
     known.map_or_else(|| message.to_owned(), |(_, ours)| (*ours).to_owned())
 }
 
 /// The message and what lies below it: "transport error" alone helps nobody.
-fn reason(status: &Status) -> String {
-    let mut reason = status.message().to_owned();
+fn said(status: &Status) -> String {
+    let mut said = status.message().to_owned();
     let mut source = std::error::Error::source(status);
     while let Some(error) = source {
         let text = error.to_string();
-        if !reason.contains(&text) {
-            reason.push_str(": ");
-            reason.push_str(&text);
+        if !said.contains(&text) {
+            said.push_str(": ");
+            said.push_str(&text);
         }
         source = error.source();
     }
-    in_our_words(reason.trim_start_matches("transport error: "))
+    said.trim_start_matches("transport error: ").to_owned()
 }
 
 /// Codes of calls that carry none of ours.
 fn name(code: Code) -> &'static str {
     match code {
         Code::NotFound => "unknown_job",
-        Code::ResourceExhausted => "too_large",
+        // The latter is what a message that is larger than allowed is answered with.
+        Code::ResourceExhausted | Code::OutOfRange => "too_large",
         Code::InvalidArgument => "malformed",
         Code::DeadlineExceeded => "deadline_exceeded",
         Code::FailedPrecondition => "not_now",
         Code::AlreadyExists => "already_exists",
-        Code::OutOfRange => "out_of_range",
         Code::Unimplemented => "unimplemented",
         _ => "refused",
     }
@@ -172,6 +186,23 @@ mod tests {
         assert_eq!(error.code(), Some("queue_full"));
         assert_eq!(error.retry_after(), Some(Duration::from_secs(2)));
         assert!(!error.is_transient());
+    }
+
+    #[test]
+    fn what_libraries_say_is_told_in_our_words() {
+        let of = |status: Status| ClientError::from_status("http://x:7070", &status).to_string();
+        let tls = of(Status::internal("h2 protocol error: frame with invalid size"));
+        assert!(tls.contains("write https://") && !tls.contains("frame"), "{tls}");
+        let large = Status::out_of_range("Error, decoded message length too large: found 17");
+        let large = ClientError::from_status("http://x", &large);
+        assert_eq!(large.code(), Some("too_large"));
+        assert!(!large.to_string().contains("decoded"), "{large}");
+        let closed =
+            of(Status::unavailable("tcp connect error: Connection refused (os error 111)"));
+        assert!(
+            closed.contains("nobody listens there") && !closed.contains("os error"),
+            "{closed}"
+        );
     }
 
     #[test]

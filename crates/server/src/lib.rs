@@ -5,6 +5,7 @@
 //!
 //! Deliberately absent: decisions, which are the core's alone, and any second way to change state.
 
+pub mod backup;
 pub mod checkpoints;
 mod cluster;
 pub mod config;
@@ -13,6 +14,7 @@ mod disk_budget;
 pub mod edges;
 pub mod event_loop;
 pub mod identity;
+mod log_rate;
 pub mod position;
 mod priority;
 pub mod projections;
@@ -21,5 +23,6 @@ mod sinks;
 
 pub use cluster::ClusterOpenError;
 pub use config::ServerConfig;
+pub use edges::desk::{ReloadWish, Reloaded};
 pub use event_loop::RecoverError;
 pub use server::{Server, StartError};

@@ -19,7 +19,7 @@ use bellwether_wire::v1::members_server::MembersServer;
 use bellwether_wire::v1::scheduler_server::SchedulerServer;
 use bellwether_wire::v1::worker_link_server::WorkerLinkServer;
 use tokio::net::TcpSocket;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{mpsc as mpsc_async, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic_health::ServingStatus;
@@ -30,7 +30,9 @@ use crate::cluster::{
 };
 use crate::config::{JournalKind, Limits, ServerConfig};
 use crate::disk_budget::DiskBudget;
-use crate::edges::desk::{Audience, Desk, JobIds};
+use crate::edges::desk::{
+    Audience, Backups, Desk, JobIds, QueuesInFront, ReloadWish, Reloaded, Reloads,
+};
 use crate::edges::explain::Refusals;
 use crate::edges::grpc::{MembersService, SchedulerService, WorkerLinkService};
 use crate::edges::http::{self, HttpState};
@@ -40,7 +42,7 @@ use crate::edges::rest::Guard;
 use crate::edges::security::authorize::Door;
 use crate::edges::security::hosts::Hosts;
 use crate::edges::security::keyring::Keyring;
-use crate::edges::security::tls::{TlsError, acceptor};
+use crate::edges::security::tls::{Certificates, TlsError};
 use crate::edges::security::tokens::TokensError;
 use crate::edges::security::{Exposed, check_exposure};
 use crate::edges::webhooks::WebhooksError;
@@ -149,6 +151,10 @@ pub struct Server {
     checkpoints: Option<Checkpoints>,
     /// None: nobody is asked for a token.
     keyring: Option<Arc<Keyring>>,
+    /// None: it serves without TLS.
+    certificates: Option<Certificates>,
+    /// Of clients that want it to read its files again.
+    wishes: mpsc_async::Receiver<ReloadWish>,
     /// Ends with the server.
     _background: Aside,
 }
@@ -163,8 +169,10 @@ impl Server {
         let (standing, stands) = watch::channel(Standing::Follows { leader: None });
         let tokens = keyring.as_ref().map(|keyring| keyring.tokens());
         let door = Door::new(tokens, stands.clone());
-        let tls = |protocol| config.tls.as_ref().map(|files| acceptor(files, protocol)).transpose();
-        let (grpc_tls, http_tls) = (tls("h2")?, tls("http/1.1")?);
+        let certificates = config.tls.as_ref().map(Certificates::open).transpose()?;
+        let grpc_tls = certificates.as_ref().map(Certificates::grpc);
+        let http_tls = certificates.as_ref().map(Certificates::http);
+        let (reloads, wishes) = Reloads::new();
         let (grpc_socket, grpc_address) = bind(config.grpc, None).await?;
         let (http_socket, http_address) = bind(config.http, Some(HTTP_BUFFER_BYTES)).await?;
         // Before anybody can connect, so that nobody comes without a token that is there.
@@ -184,7 +192,7 @@ impl Server {
         };
         let started = tokio::task::spawn_blocking({
             let (config, background) = (config.clone(), background.handle());
-            move || start_loop(&config, addresses, standing, stands, background)
+            move || start_loop(&config, addresses, standing, stands, background, reloads)
         });
         let (desk, metrics) = started.await.map_err(|panic| StartError::Thread(panic.into()))??;
         let (handle, members) = (desk.handle.clone(), desk.members.clone());
@@ -261,6 +269,8 @@ impl Server {
         Ok(Server {
             handle,
             keyring,
+            certificates,
+            wishes,
             grpc_address,
             http_address,
             stop_serving,
@@ -288,11 +298,35 @@ impl Server {
         self.keyring.as_ref()?.local.as_ref()?.read().ok()
     }
 
-    /// Reads again what may change while the server runs: the tokens.
-    pub fn reload(&self) {
-        if let Some(keyring) = &self.keyring {
-            keyring.reload();
+    /// The next wish of a client to have everything read again. Whoever runs the server calls
+    /// [`Server::reload`], reads what is theirs, and answers.
+    pub async fn reload_wish(&mut self) -> ReloadWish {
+        match self.wishes.recv().await {
+            Some(wish) => wish,
+            // Nobody can wish for it any more.
+            None => std::future::pending().await,
         }
+    }
+
+    /// Reads again what may change while the server runs: tokens and certificates. What can't be used
+    /// leaves everything as it was.
+    pub fn reload(&self) -> Vec<Reloaded> {
+        let tokens = self.keyring.as_ref().map(|keyring| {
+            let file = keyring.file().display();
+            let outcome = match keyring.reload() {
+                Ok(true) => Ok(format!("{file} lets others in than before")),
+                Ok(false) => Ok(format!("{file} has not changed")),
+                Err(error) => Err(error.to_string()),
+            };
+            Reloaded { what: "tokens", outcome }
+        });
+        let certificates = self.certificates.as_ref().map(|certificates| {
+            let shown = || format!("{} is used from now on", certificates.file().display());
+            let outcome =
+                certificates.reload().map(|()| shown()).map_err(|error| error.to_string());
+            Reloaded { what: "certificates", outcome }
+        });
+        tokens.into_iter().chain(certificates).collect()
     }
 
     /// Takes nothing more, makes everything durable, saves the state and sends workers away; what
@@ -437,6 +471,7 @@ fn start_loop(
     tell_standing: watch::Sender<Standing>,
     standing: watch::Receiver<Standing>,
     background: tokio::runtime::Handle,
+    reloads: Reloads,
 ) -> Result<(Desk, Arc<Metrics>), StartError> {
     let beginning = Beginning::open(config, &addresses)?;
     let head = beginning.head();
@@ -452,6 +487,7 @@ fn start_loop(
     let metrics = Arc::new(metrics);
     let mut onlookers = telemetry::prepare(config, head.seq, &metrics);
     let reader = beginning.reader()?;
+    let backups = Backups::new(&config.data_dir, config.journal, beginning.reader()?);
     let past = onlookers.as_mut().map(|onlookers| &mut onlookers.past);
     let (sender, inbox) = mpsc::channel();
     let salt = u32::try_from(clock::wall().0 % 0xffff).unwrap_or(0);
@@ -519,6 +555,7 @@ fn start_loop(
         .spawn(move || running.run())
         .map_err(StartError::Thread)?;
     let refusals = Refusals::default();
+    let queues = QueuesInFront::new(&config.queues, &metrics.queues);
     let desk = Desk {
         handle,
         ids,
@@ -532,6 +569,9 @@ fn start_loop(
         audience,
         keys,
         members,
+        backups,
+        queues,
+        reloads,
     };
     Ok((desk, metrics))
 }

@@ -20,6 +20,8 @@ pub(crate) mod names;
 pub(crate) mod pause;
 pub(crate) mod pin;
 pub(crate) mod predictions;
+pub(crate) mod queues;
+pub(crate) mod reload;
 pub(crate) mod retry;
 pub(crate) mod run;
 pub(crate) mod runs;
@@ -33,8 +35,15 @@ mod time_text;
 pub(crate) mod types;
 pub(crate) mod workers;
 
+use bellwether_server::config::value;
 pub(crate) use connect::{Connect, block_on};
 pub(crate) use names::decision_in_words;
+
+/// An argument in seconds, or with a unit as 5m.
+pub(crate) fn span(text: &str) -> Result<std::time::Duration, String> {
+    let micros = value::span(text).map_err(|wanted| format!("it must be {wanted}"))?;
+    Ok(std::time::Duration::from_micros(micros.0))
+}
 
 /// An argument of the form NAME=VALUE.
 pub(crate) fn pair(text: &str) -> Result<(String, String), String> {

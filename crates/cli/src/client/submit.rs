@@ -8,10 +8,10 @@ use bellwether_sdk::{Client, NewJob, Refusal, v1};
 use bellwether_server::config::value;
 use bellwether_wire::json::Job;
 use clap::Args;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::submit_file;
-use super::{Connect, block_on, follow};
+use super::{Connect, block_on, follow, pair, span};
 use crate::exit::{self, Verdict};
 use crate::output;
 
@@ -51,6 +51,10 @@ struct JobArguments {
     /// The same from a file; `-` is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "payload")]
     payload_file: Option<PathBuf>,
+    /// A variable of the command's environment, put into `env` of the payload; may be given several
+    /// times
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    env: Vec<(String, String)>,
     #[command(flatten)]
     common: CommonArguments,
 }
@@ -193,6 +197,7 @@ impl JobArguments {
             }
             None => self.payload.clone().unwrap_or_default(),
         };
+        let payload = with_env(payload, &self.env)?;
         // Without one the scheduler makes one up.
         let id = self.id.clone().unwrap_or_default();
         Ok(self.common.apply(NewJob::new(kind).id(id).payload(payload)))
@@ -248,15 +253,23 @@ impl CommonArguments {
     }
 }
 
+/// What is given beside the payload wins over what is in it.
+fn with_env(payload: String, env: &[(String, String)]) -> anyhow::Result<String> {
+    if env.is_empty() {
+        return Ok(payload);
+    }
+    let wrong = "--env belongs to a payload that is an object, as {\"argv\":[\"printenv\"]}";
+    let mut object: Map<String, Value> = serde_json::from_str(&payload).context(wrong)?;
+    let known = object.entry("env").or_insert_with(|| Value::Object(Map::new()));
+    let known = known.as_object_mut().context("`env` of the payload is no object")?;
+    known.extend(env.iter().map(|(name, value)| (name.clone(), value.as_str().into())));
+    Ok(serde_json::to_string(&object)?)
+}
+
 fn is_json(text: &str) -> Result<String, String> {
     serde_json::from_str::<serde::de::IgnoredAny>(text)
         .map(|_| text.to_owned())
         .map_err(|error| format!("{error}; a payload is JSON, a text in it needs quotes"))
-}
-
-fn span(text: &str) -> Result<std::time::Duration, String> {
-    let micros = value::span(text).map_err(|wanted| format!("it must be {wanted}"))?;
-    Ok(std::time::Duration::from_micros(micros.0))
 }
 
 fn bytes(text: &str) -> Result<u64, String> {

@@ -43,12 +43,30 @@ examples! {
     "bellwether cancel": "bellwether cancel --type exec --state delayed --reason 'not needed'";
     "bellwether retry": "bellwether retry later --dry-run";
     "bellwether events": "bellwether events --kind job_completed";
+    "bellwether queues": "bellwether queues";
+    "bellwether reload": "bellwether reload";
+    "bellwether backup": "bellwether backup now.backup", "bellwether backup --check now.backup";
+    "bellwether restore":
+        "bellwether restore --backup now.backup --into restored",
+        "bellwether restore --backup now.backup --to 5 --into earlier";
+    "bellwether replay": "bellwether replay --data-dir restored";
+    "bellwether serve": "bellwether serve --data-dir other --grpc 127.0.0.1:0 --http 127.0.0.1:0 --check";
+    "bellwether token": "bellwether token issue --role viewer dashboard";
+    "bellwether whatif": "bellwether whatif --strategy round_robin --data-dir restored";
+    "bellwether top": "bellwether top --once";
+    "bellwether bench core": "bellwether bench core --workers 2 --waiting 1000 --jobs 1000";
     "bellwether snapshot": "bellwether snapshot now.snapshot";
     "bellwether drain": "bellwether drain w1 --wait", "bellwether drain w1 --undo";
     "bellwether simulate faults": "bellwether simulate faults --seeds 2";
     "bellwether doctor": "bellwether doctor";
     "bellwether audit": "bellwether audit --action job_cancelled";
     "bellwether workers keys": "bellwether workers keys";
+    "bellwether worker key": "bellwether worker key";
+    "bellwether workers approve": "bellwether workers approve w3 $(bellwether worker key)";
+    "bellwether workers revoke": "bellwether workers revoke w3";
+    "bellwether queue check":
+        "echo 'queue: {backend: sqlite, path: queue.sqlite}' > queue.yaml",
+        "bellwether queue check --config queue.yaml";
     "bellwether workers invite": "bellwether workers invite w2";
     "bellwether token issue": "bellwether token issue --role submitter --role viewer ci";
     "bellwether token show": "bellwether token show > token";

@@ -16,7 +16,7 @@ use clap::Args;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
-use crate::client::{Connect, block_on};
+use crate::client::{Connect, block_on, span};
 use crate::exit::Verdict;
 use crate::output;
 use app::App;
@@ -29,9 +29,9 @@ use app::App;
 pub(crate) struct Arguments {
     #[command(flatten)]
     connect: Connect,
-    /// Seconds between two looks
-    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = interval)]
-    interval: f64,
+    /// Time between two looks: seconds, or with a unit as 500ms
+    #[arg(long, value_name = "SPAN", default_value = "1s", value_parser = interval)]
+    interval: Duration,
     /// Print one frame as text, and end
     #[arg(long)]
     once: bool,
@@ -43,9 +43,14 @@ pub(crate) struct Arguments {
     height: u16,
 }
 
-fn interval(text: &str) -> Result<f64, String> {
-    let seconds: Option<f64> = text.parse().ok().filter(|given| (0.1..=60.0).contains(given));
-    seconds.ok_or_else(|| "it must be from 0.1 to 60".to_owned())
+fn interval(text: &str) -> Result<Duration, String> {
+    let given = span(text)?;
+    let possible = Duration::from_millis(100)..=Duration::from_secs(60);
+    if possible.contains(&given) {
+        Ok(given)
+    } else {
+        Err("it must be from 100ms to 60s".to_owned())
+    }
 }
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
@@ -56,7 +61,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
             app.see(gather::gather(&client).await?);
             output::print(&frame(&app, arguments.width, arguments.height)?)?;
         } else {
-            terminal::watch(&client, Duration::from_secs_f64(arguments.interval)).await?;
+            terminal::watch(&client, arguments.interval).await?;
         }
         Ok(Verdict::Fine)
     })

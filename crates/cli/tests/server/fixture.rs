@@ -1,5 +1,6 @@
 //! Processes of the real binary, which end with the test.
 
+use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -37,6 +38,16 @@ impl World {
         world
     }
 
+    /// A scheduler whose log is kept, at this level.
+    pub(crate) fn logging(level: &str) -> World {
+        World::with(|_| vec!["--log".to_owned(), level.to_owned()])
+    }
+
+    /// What the scheduler has said of itself.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.path("log")).expect("the log is text")
+    }
+
     pub(crate) fn data_dir(&self) -> PathBuf {
         self.path("data")
     }
@@ -56,6 +67,7 @@ impl World {
             .arg(dir)
             .args(&self.arguments)
             .stdout(Stdio::piped())
+            .stderr(self.stderr())
             .spawn()
             .expect("the binary was built for this test");
         let stdout = child.stdout.take().expect("it is piped");
@@ -65,6 +77,14 @@ impl World {
         self.address = format!("http://{}", hello["grpc"].as_str().expect("an address"));
         self.http = hello["http"].as_str().expect("an address").to_owned();
         self.server = Some(Process(child));
+    }
+
+    fn stderr(&self) -> Stdio {
+        if !self.arguments.iter().any(|argument| argument == "--log") {
+            return Stdio::inherit();
+        }
+        let file = File::options().create(true).append(true).open(self.path("log"));
+        Stdio::from(file.expect("the folder is writable"))
     }
 
     /// Starts it on the same port, after it has stopped.

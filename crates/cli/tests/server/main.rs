@@ -1,6 +1,7 @@
 //! The real binary as scheduler, worker and client.
 
 mod answers;
+mod backup;
 mod commands;
 mod confined;
 mod durability;
@@ -9,8 +10,10 @@ mod history;
 mod keys;
 mod logging;
 mod measuring;
+mod operating;
 mod output;
 mod reference;
+mod reload;
 mod rest;
 mod room;
 mod security;

@@ -28,6 +28,7 @@ use bellwether_core::Entry;
 use bellwether_core::model::{Epoch, Seq};
 
 use crate::chain::Head;
+use crate::copy::{Copied, TakesCopies, latest_epoch};
 use crate::disk::epoch::EpochFile;
 use crate::disk::lock::DirectoryLock;
 use crate::disk::snapshots::SnapshotFiles;
@@ -144,12 +145,19 @@ impl FileJournal {
         snapshot: &Snapshot,
         options: FileOptions,
     ) -> Result<(), OpenError> {
+        Self::begin_empty(dir, snapshot.head, options)?;
+        SnapshotFiles::new(dir).save(snapshot)?;
+        Ok(())
+    }
+
+    /// Begins a journal without records in an empty directory, as if everything before `base` had been
+    /// truncated. Unless that is the very beginning it can be used once there is a snapshot.
+    pub fn begin_empty(dir: &Path, base: Head, options: FileOptions) -> Result<(), OpenError> {
         fs::create_dir_all(dir)?;
         let _lock = DirectoryLock::take(dir)?;
         refuse_unless_empty(dir)?;
-        SnapshotFiles::new(dir).save(snapshot)?;
-        files::create(dir, snapshot.head, options.segment_bytes)?;
-        Witness::open(dir)?.note(snapshot.head);
+        files::create(dir, base, options.segment_bytes)?;
+        Witness::open(dir)?.note(base);
         Ok(())
     }
 
@@ -224,6 +232,30 @@ impl Journal for FileJournal {
         }
         files::remove_before(&self.dir, seq, self.segment.base)
             .map_err(|error| TruncateError::Write(AppendError::Write(error)))
+    }
+}
+
+impl TakesCopies for FileJournal {
+    fn take_copies(&mut self, records: &[Copied]) -> Result<(), AppendError> {
+        let Some(last) = records.last() else { return Ok(()) };
+        let epoch = self.epoch.max(latest_epoch(records));
+        if epoch > self.epoch {
+            self.epoch_file.begin(epoch).map_err(AppendError::Write)?;
+            self.epoch = epoch;
+        }
+        let (mut frames, mut frame) = (Vec::new(), Vec::new());
+        for Copied { record, bytes } in records {
+            let prior = Seq(record.first().0 - 1);
+            segment::frame(&mut frame, prior, record.chain, bytes);
+            frames.extend_from_slice(&frame);
+        }
+        self.segment.make_room(&self.dir, self.recorder.head(), &frames, self.options)?;
+        self.segment.append(&frames)?;
+        let head = last.record.head();
+        self.recorder.accept(head);
+        self.durable.store(head.seq.0, Ordering::Release);
+        self.witness.note(head);
+        Ok(())
     }
 }
 

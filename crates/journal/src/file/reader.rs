@@ -232,6 +232,9 @@ impl Reader for FileReader {
         let bases = files::list(&self.dir).map_err(ReadError::Io)?;
         let Some(&base) = bases.iter().rev().find(|base| **base < at) else { return Ok(None) };
         let mut frames = open_segment(&self.dir, base)?;
+        if let Some(place) = self.place_before(at, base).filter(|place| place.segment == base) {
+            frames.seek(place.offset, place.prior);
+        }
         while frames.prior().seq.next() < at {
             if !matches!(frames.next()?, Found::Frame(_)) {
                 return Ok(None);

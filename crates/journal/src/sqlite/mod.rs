@@ -17,6 +17,7 @@ use bellwether_core::model::{Epoch, Seq};
 use rusqlite::{Connection, params};
 
 use crate::chain::Head;
+use crate::copy::{Copied, TakesCopies, latest_epoch};
 use crate::disk::lock::DirectoryLock;
 use crate::disk::refuse_unless_empty;
 use crate::disk::snapshots::SnapshotFiles;
@@ -96,15 +97,22 @@ impl SqliteJournal {
         snapshot: &Snapshot,
         options: SqliteOptions,
     ) -> Result<(), OpenError> {
+        Self::begin_empty(dir, snapshot.head, options)?;
+        SnapshotFiles::new(dir).save(snapshot)?;
+        Ok(())
+    }
+
+    /// Begins a journal without records in an empty directory, as if everything before `base` had been
+    /// truncated. Unless that is the very beginning it can be used once there is a snapshot.
+    pub fn begin_empty(dir: &Path, base: Head, options: SqliteOptions) -> Result<(), OpenError> {
         fs::create_dir_all(dir)?;
         let _lock = DirectoryLock::take(dir)?;
         refuse_unless_empty(dir)?;
-        SnapshotFiles::new(dir).save(snapshot)?;
-        let meta = Meta { epoch: Epoch(0), base: snapshot.head };
+        let meta = Meta { epoch: Epoch(0), base };
         connection::open(dir, options)
             .and_then(|connection| connection::write_meta(&connection, &meta))
-            .map_err(|error| open_error(snapshot.head.seq, error))?;
-        Witness::open(dir)?.note(snapshot.head);
+            .map_err(|error| open_error(base.seq, error))?;
+        Witness::open(dir)?.note(base);
         Ok(())
     }
 
@@ -192,6 +200,30 @@ impl Journal for SqliteJournal {
             connection.execute("DELETE FROM records WHERE first <= ?1", [signed(base.seq)])?;
             connection::write_meta(connection, &meta)
         })?;
+        Ok(())
+    }
+}
+
+impl TakesCopies for SqliteJournal {
+    fn take_copies(&mut self, records: &[Copied]) -> Result<(), AppendError> {
+        let Some(last) = records.last() else { return Ok(()) };
+        let connection = self.reader.connection();
+        let epoch = self.epoch.max(latest_epoch(records));
+        in_transaction(connection, self.epoch, || {
+            let mut insert = connection
+                .prepare_cached("INSERT INTO records (first, chain, bytes) VALUES (?1, ?2, ?3)")?;
+            for Copied { record, bytes } in records {
+                insert.execute(params![signed(record.first()), record.chain.0, &bytes[..]])?;
+            }
+            let meta = connection::read_meta(connection)?;
+            connection::write_meta(connection, &Meta { epoch, ..meta })
+        })?;
+        self.epoch = epoch;
+        let head = last.record.head();
+        self.recorder.accept(head);
+        self.witness.note(head);
+        let length = records.iter().map(|copied| copied.bytes.len()).sum();
+        self.checkpoints.committed(length, self.reader.connection())?;
         Ok(())
     }
 }

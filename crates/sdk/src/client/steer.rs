@@ -103,4 +103,31 @@ impl Client {
         }
         Ok(v1::SnapshotChunk { bytes: bytes.freeze(), ..head })
     }
+
+    /// Everything that the scheduler keeps, part by part; each is given to `take` as it comes.
+    pub async fn backup<E: From<ClientError>>(
+        &self,
+        mut take: impl FnMut(v1::BackupPart) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut parts =
+            self.call(|mut link| async move { link.backup(v1::BackupRequest {}).await }).await?;
+        while let Some(part) = parts.message().await.map_err(|status| self.error(&status))? {
+            take(part)?;
+        }
+        Ok(())
+    }
+
+    /// The queues in front.
+    pub async fn queues(&self) -> Result<Vec<v1::QueueView>, ClientError> {
+        let request = v1::ListQueuesRequest {};
+        let answer = self.call(|mut link| async move { link.list_queues(request).await }).await?;
+        Ok(answer.queues)
+    }
+
+    /// Lets it read tokens, certificates and log levels again.
+    pub async fn reload(&self) -> Result<Vec<v1::Reloaded>, ClientError> {
+        let answer =
+            self.call(|mut link| async move { link.reload(v1::ReloadRequest {}).await }).await?;
+        Ok(answer.reloaded)
+    }
 }

@@ -142,6 +142,26 @@ pub struct Cluster {
     pub allow_loss: bool,
 }
 
+impl JournalKind {
+    /// As it is written in the settings.
+    pub fn named(name: &str) -> Option<JournalKind> {
+        match name {
+            "file" => Some(JournalKind::File),
+            "sqlite" => Some(JournalKind::Sqlite),
+            _ => None,
+        }
+    }
+}
+
+impl std::fmt::Display for JournalKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            JournalKind::File => "file",
+            JournalKind::Sqlite => "sqlite",
+        })
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsFiles {
     pub certificate: PathBuf,

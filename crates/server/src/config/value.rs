@@ -1,6 +1,7 @@
 //! Values as people write them.
 
 use bellwether_core::model::Micros;
+use bellwether_wire::json::unit::seconds_of;
 
 pub type Parsed<T> = Result<T, &'static str>;
 
@@ -12,19 +13,7 @@ const SECONDS_MAX: f64 = 100.0 * 366.0 * 86_400.0;
 
 /// Microseconds.
 pub fn span(text: &str) -> Parsed<Micros> {
-    let units = [
-        ("us", 0.000_001),
-        ("ms", 0.001),
-        ("s", 1.0),
-        ("m", 60.0),
-        ("h", 3_600.0),
-        ("d", 86_400.0),
-    ];
-    let (number, unit) = units
-        .iter()
-        .find_map(|(suffix, seconds)| Some((text.strip_suffix(suffix)?, *seconds)))
-        .unwrap_or((text, 1.0));
-    let seconds = number.trim().parse::<f64>().map_err(|_| SECONDS)? * unit;
+    let seconds = seconds_of(text).ok_or(SECONDS)?;
     if !(0.0..=SECONDS_MAX).contains(&seconds) {
         return Err(SECONDS);
     }

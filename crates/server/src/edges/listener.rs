@@ -14,14 +14,14 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::Sleep;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tonic::transport::server::Connected;
 
 use super::places::{Place, Places};
-use super::security::tls::ClientCertificate;
+use super::security::tls::{ClientCertificate, Terms};
 use crate::config::Limits;
 
 /// Connections that may be waiting to send their first byte.
@@ -37,7 +37,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Connections that have something to say.
 pub(crate) fn connections(
     listener: TcpListener,
-    tls: Option<TlsAcceptor>,
+    tls: Option<watch::Receiver<Terms>>,
     limits: Limits,
 ) -> mpsc::Receiver<io::Result<Connection>> {
     let (ready, connections) = mpsc::channel(READY_MAX);
@@ -73,7 +73,7 @@ async fn accept(listener: TcpListener, entrance: Entrance) {
 
 #[derive(Clone)]
 struct Entrance {
-    tls: Option<TlsAcceptor>,
+    tls: Option<watch::Receiver<Terms>>,
     ready: mpsc::Sender<io::Result<Connection>>,
     silent: Places,
     served: Places,
@@ -98,14 +98,18 @@ impl Entrance {
         let mut certificate = None;
         let stream = match self.tls {
             None => Stream::Plain(stream),
-            Some(tls) => match tokio::time::timeout(HANDSHAKE_WITHIN, tls.accept(stream)).await {
-                Ok(Ok(stream)) => {
-                    certificate = ClientCertificate::of(stream.get_ref().1).map(Arc::new);
-                    Stream::Tls(Box::new(stream))
+            Some(tls) => {
+                // As it is now: the certificate may have been replaced since the start.
+                let accepted = TlsAcceptor::from(tls.borrow().clone()).accept(stream);
+                match tokio::time::timeout(HANDSHAKE_WITHIN, accepted).await {
+                    Ok(Ok(stream)) => {
+                        certificate = ClientCertificate::of(stream.get_ref().1).map(Arc::new);
+                        Stream::Tls(Box::new(stream))
+                    }
+                    Ok(Err(error)) => return tracing::debug!(%peer, %error, "no TLS"),
+                    Err(_) => return tracing::debug!(%peer, "the handshake took too long"),
                 }
-                Ok(Err(error)) => return tracing::debug!(%peer, %error, "no TLS"),
-                Err(_) => return tracing::debug!(%peer, "the handshake took too long"),
-            },
+            }
         };
         let caller = Caller { peer, admitted: Arc::default(), certificate };
         let deadline = Some(Box::pin(tokio::time::sleep(self.admitted_within)));

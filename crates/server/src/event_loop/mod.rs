@@ -8,7 +8,7 @@ mod message;
 mod recovery;
 mod reign;
 mod run;
-mod settings;
+pub(crate) mod settings;
 mod snapshot;
 pub(crate) mod space;
 mod view;

@@ -10,7 +10,7 @@ use bellwether_wire::config::{config_from_wire, config_to_wire};
 use bellwether_wire::v1;
 use prost::Message as _;
 
-const FILE: &str = "settings.applied";
+pub(crate) const FILE: &str = "settings.applied";
 
 #[derive(Debug)]
 pub(crate) struct SettingsFile {

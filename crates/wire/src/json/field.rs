@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 
 use super::bounded::{Bounded, entries, items};
 use super::nearest::nearest;
+use super::unit;
 use crate::malformed::{Malformed, Problem, SPAN_MAX, at_most, optional_name};
 
 /// Fields that an object may have: more than there are, so that an unknown one is named.
@@ -103,10 +104,16 @@ impl<'a> Given<'a> {
         Ok(kept)
     }
 
-    /// Seconds, whole or not.
+    /// Seconds, whole or not, or a text with a unit, as in settings.
     pub(super) fn seconds(self) -> Result<Micros, Malformed> {
-        const WANTED: &str = "it must be a number of seconds, at most 100 years";
-        let seconds: f64 = self.parse(WANTED)?;
+        const WANTED: &str =
+            "it must be a number of seconds, or a text with a unit as \"5m\", at most 100 years";
+        let seconds: f64 = if self.raw.get().starts_with('"') {
+            let Text(text) = self.parse(WANTED)?;
+            unit::seconds_of(&text).ok_or_else(|| self.wrong(WANTED))?
+        } else {
+            self.parse(WANTED)?
+        };
         let micros = (seconds * 1e6).round();
         let allowed = (0.0..=SPAN_MAX.0 as f64).contains(&micros);
         if allowed { Ok(Micros(micros as u64)) } else { Err(self.wrong(WANTED)) }

@@ -55,6 +55,11 @@ impl Form {
             // JSON numbers are exact only so far.
             Form::Whole { max: u64::MAX } => json!({ "type": "integer", "minimum": 0 }),
             Form::Whole { max } => json!({ "type": "integer", "minimum": 0, "maximum": max }),
+            Form::Seconds if reads => {
+                let unit = "^[0-9]{1,4}(\\.[0-9]{1,6})?(us|ms|s|m|h|d)$";
+                let number = json!({ "type": "number", "minimum": 0 });
+                json!({ "anyOf": [number, { "type": "string", "pattern": unit }] })
+            }
             Form::Seconds => json!({ "type": "number", "minimum": 0 }),
             Form::Moment if reads => {
                 let seconds = json!({ "type": "number", "minimum": 0 });

@@ -103,7 +103,7 @@ pub static FIELDS: &[Field] = &[
     },
     Field {
         name: "timeout",
-        doc: "Seconds that an attempt may take; as configured if it is left out.",
+        doc: "How long an attempt may take; as configured if it is left out.",
         form: Form::Seconds,
         read: |given, job| {
             job.spec.timeout = Some(given.seconds()?);
@@ -226,7 +226,7 @@ pub static FIELDS: &[Field] = &[
     },
     Field {
         name: "delay",
-        doc: "Seconds to wait before it is ready.",
+        doc: "How long to wait before it is ready.",
         form: Form::Seconds,
         read: |given, job| {
             job.extras.delay = given.seconds()?;

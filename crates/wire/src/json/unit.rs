@@ -43,6 +43,23 @@ pub fn seconds(micros: u64) -> f64 {
     micros as f64 / 1e6
 }
 
+/// A span as people write it: seconds, or a number with one of these units.
+pub fn seconds_of(text: &str) -> Option<f64> {
+    let units = [
+        ("us", 0.000_001),
+        ("ms", 0.001),
+        ("s", 1.0),
+        ("m", 60.0),
+        ("h", 3_600.0),
+        ("d", 86_400.0),
+    ];
+    let (number, unit) = units
+        .iter()
+        .find_map(|(suffix, seconds)| Some((text.strip_suffix(suffix)?, *seconds)))
+        .unwrap_or((text, 1.0));
+    number.trim().parse::<f64>().ok().map(|number| number * unit)
+}
+
 pub(super) fn span(span: Micros) -> f64 {
     seconds(span.0)
 }

@@ -4,6 +4,7 @@
 //! Deliberately absent: transport. What could not be answered is an [`Unanswered`], which every
 //! edge words in its own way.
 
+mod backup;
 mod bulk;
 mod config;
 mod events;
@@ -11,6 +12,8 @@ mod job_view;
 mod jobs;
 mod keys;
 mod logs;
+mod queues;
+mod reload;
 mod root_cause;
 mod runs;
 mod shown;
@@ -19,11 +22,15 @@ mod steer;
 mod submit;
 mod unanswered;
 
+pub(crate) use backup::{Backups, Turn};
 pub(crate) use bulk::{Action, Operation, Operations};
 pub(crate) use config::Configured;
 pub(crate) use events::{Audience, EventsWanted, is_wanted};
 pub(crate) use job_view::worker_views;
 pub(crate) use logs::LogsWanted;
+pub(crate) use queues::QueuesInFront;
+pub(crate) use reload::Reloads;
+pub use reload::{ReloadWish, Reloaded};
 pub(crate) use runs::RunPage;
 pub(crate) use shown::Shown;
 pub(crate) use submit::{JobIds, Pending, Submitted};
@@ -58,6 +65,9 @@ pub(crate) struct Desk {
     pub(crate) audience: Arc<Audience>,
     pub(crate) keys: Keys,
     pub(crate) members: Members,
+    pub(crate) backups: Backups,
+    pub(crate) queues: QueuesInFront,
+    pub(crate) reloads: Reloads,
 }
 
 impl Desk {

@@ -1,5 +1,6 @@
 //! gRPC: parsing what comes, turning answers into messages and refusals into statuses.
 
+mod backup;
 mod members;
 mod service;
 mod status;

@@ -15,7 +15,7 @@ use tokio_stream::{Stream, StreamExt as _};
 use tonic::{Request, Response, Status, Streaming};
 
 use super::status::status;
-use super::{submit, wait};
+use super::{backup, submit, wait};
 use crate::edges::desk::{
     Configured, Desk, EventsWanted, LogsWanted, Refused, Unanswered, is_wanted, worker_views,
 };
@@ -92,6 +92,7 @@ impl Scheduler for SchedulerService {
     type WatchEventsStream = Answers<v1::WatchEventsResponse>;
     type WatchLogsStream = Answers<v1::WatchLogsResponse>;
     type SnapshotStream = Answers<v1::SnapshotChunk>;
+    type BackupStream = Answers<v1::BackupPart>;
 
     async fn submit(
         &self,
@@ -375,5 +376,44 @@ impl Scheduler for SchedulerService {
         let (chunks, receiver) = mpsc::channel(SNAPSHOT_CHUNKS_MAX);
         tokio::task::spawn_blocking(move || send_chunks(snapshot, &chunks));
         Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
+    }
+
+    async fn backup(
+        &self,
+        _request: Request<v1::BackupRequest>,
+    ) -> Result<Response<Self::BackupStream>, Status> {
+        let turn = self.desk.backup().map_err(|error| Status::internal(error.to_string()))?;
+        let busy = || {
+            Status::failed_precondition(
+                "another backup is being taken; try again when it has ended",
+            )
+        };
+        let turn = turn.ok_or_else(busy)?;
+        let (parts, receiver) = mpsc::channel(backup::PARTS_MAX);
+        tokio::task::spawn_blocking(move || backup::send(turn, &parts));
+        Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
+    }
+
+    async fn list_queues(
+        &self,
+        _request: Request<v1::ListQueuesRequest>,
+    ) -> Result<Response<v1::ListQueuesResponse>, Status> {
+        let queues = self.desk.queues.views(self.desk.handle.durable());
+        Ok(Response::new(v1::ListQueuesResponse { queues }))
+    }
+
+    async fn reload(
+        &self,
+        _request: Request<v1::ReloadRequest>,
+    ) -> Result<Response<v1::ReloadResponse>, Status> {
+        let nobody =
+            || Status::unimplemented("this scheduler has nothing that it could read again");
+        let reloaded = self.desk.reloads.wish().await.ok_or_else(nobody)?;
+        let reloaded = reloaded.into_iter().map(|one| {
+            let failed = one.outcome.is_err();
+            let (Ok(outcome) | Err(outcome)) = one.outcome;
+            v1::Reloaded { what: one.what.to_owned(), outcome, failed }
+        });
+        Ok(Response::new(v1::ReloadResponse { reloaded: reloaded.collect() }))
     }
 }

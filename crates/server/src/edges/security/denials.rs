@@ -2,12 +2,10 @@
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use bellwether_core::words;
 
-/// Denials that are logged in one second; the rest are only counted.
-const LOGGED_PER_SECOND: u64 = 10;
+use crate::log_rate::LogRate;
 
 /// Why somebody was not let in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,14 +30,13 @@ words!(
 );
 
 static COUNTS: [AtomicU64; Cause::ALL.len()] = [const { AtomicU64::new(0) }; Cause::ALL.len()];
-/// The second that was last logged in, and how often: packed, so that they change together.
-static LOGGED: AtomicU64 = AtomicU64::new(0);
-const COUNT_BITS: u32 = 16;
+/// What is not logged is counted all the same.
+static LOGGED: LogRate = LogRate::new();
 
 /// `what` was asked by `who`, as far as that is known, from `peer`.
 pub(crate) fn note(cause: Cause, what: &str, peer: &dyn Display, why: &dyn Display) {
     COUNTS[cause as usize].fetch_add(1, Ordering::Relaxed);
-    if may_log(second()) {
+    if LOGGED.allows() {
         tracing::warn!(cause = cause.as_str(), what, %peer, %why, "not let in");
     }
 }
@@ -50,30 +47,12 @@ pub(crate) fn counts() -> impl Iterator<Item = (&'static str, u64)> {
     causes.map(|(cause, count)| (cause.as_str(), count.load(Ordering::Relaxed)))
 }
 
-fn may_log(second: u64) -> bool {
-    let count = |packed: u64| packed & ((1 << COUNT_BITS) - 1);
-    let taken = LOGGED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |packed| {
-        if packed >> COUNT_BITS != second {
-            return Some(second << COUNT_BITS | 1);
-        }
-        (count(packed) < LOGGED_PER_SECOND).then_some(packed + 1)
-    });
-    taken.is_ok()
-}
-
-fn second() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_flood_of_denials_fills_no_log_and_is_counted() {
-        let logged = (0..1_000).filter(|_| may_log(7)).count();
-        assert_eq!(logged as u64, LOGGED_PER_SECOND);
-        assert!(may_log(8));
+    fn denials_are_counted() {
         let before = counts().find(|(cause, _)| *cause == "role").unwrap().1;
         note(Cause::Role, "GET /", &"127.0.0.1", &"no role");
         assert!(counts().find(|(cause, _)| *cause == "role").unwrap().1 > before);

@@ -58,13 +58,13 @@ impl Keyring {
         self.tokens.subscribe()
     }
 
-    /// What can't be read leaves everything as it was.
-    pub(crate) fn reload(&self) {
-        match self.read_anew() {
-            Ok(true) => tracing::info!(file = %self.file.display(), "tokens were read again"),
-            Ok(false) => {}
-            Err(error) => tracing::error!(%error, "tokens stay as they were"),
-        }
+    /// What can't be read leaves everything as it was. True if others are let in than before.
+    pub(crate) fn reload(&self) -> Result<bool, TokensError> {
+        self.read_anew()
+    }
+
+    pub(crate) fn file(&self) -> &Path {
+        &self.file
     }
 
     /// Reads the files again whenever they have changed.
@@ -72,8 +72,13 @@ impl Keyring {
         let mut pulse = tokio::time::interval(LOOK_INTERVAL);
         loop {
             pulse.tick().await;
-            if self.has_changed() {
-                self.reload();
+            if !self.has_changed() {
+                continue;
+            }
+            match self.reload() {
+                Ok(true) => tracing::info!(file = %self.file.display(), "tokens were read again"),
+                Ok(false) => {}
+                Err(error) => tracing::error!(%error, "tokens stay as they were"),
             }
         }
     }
@@ -153,13 +158,13 @@ mod tests {
         assert!(!known());
         bellwether_wire::private::write_secret(&file, &line).unwrap();
         assert!(keyring.has_changed());
-        keyring.reload();
+        assert!(keyring.reload().unwrap());
         assert!(known() && !keyring.has_changed());
         bellwether_wire::private::write_secret(&file, "nonsense").unwrap();
-        keyring.reload();
+        keyring.reload().unwrap_err();
         assert!(known());
         std::fs::remove_file(&file).unwrap();
-        keyring.reload();
+        assert!(keyring.reload().unwrap());
         assert!(!known());
     }
 

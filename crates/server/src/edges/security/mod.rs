@@ -9,6 +9,7 @@ pub(crate) mod leave;
 pub(crate) mod local;
 pub mod tls;
 pub mod tokens;
+pub mod validity;
 
 use bellwether_brokers::Backend;
 

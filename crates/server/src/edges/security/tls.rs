@@ -1,9 +1,9 @@
-//! The server's certificate.
+//! The server's certificate, which may be replaced while it serves.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tokio_rustls::TlsAcceptor;
+use tokio::sync::watch;
 use tokio_rustls::rustls::client::verify_server_name;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem};
@@ -17,6 +17,8 @@ use bellwether_wire::private::{PrivateError, check_secret};
 pub enum TlsError {
     #[error("failed to read {}: {source}", path.display())]
     Pem { path: PathBuf, source: pem::Error },
+    #[error("{} holds no certificate", path.display())]
+    None { path: PathBuf },
     #[error(transparent)]
     Private(#[from] PrivateError),
     #[error("the certificate can't be used: {0}")]
@@ -43,8 +45,52 @@ impl ClientCertificate {
     }
 }
 
+/// How the connections of an address are accepted.
+pub(crate) type Terms = Arc<ServerConfig>;
+
+/// Those of both addresses.
+#[derive(Debug)]
+pub(crate) struct Certificates {
+    files: TlsFiles,
+    grpc: watch::Sender<Terms>,
+    http: watch::Sender<Terms>,
+}
+
+impl Certificates {
+    pub(crate) fn open(files: &TlsFiles) -> Result<Certificates, TlsError> {
+        let (grpc, http) = both(files)?;
+        let (grpc, http) = (watch::Sender::new(grpc), watch::Sender::new(http));
+        Ok(Certificates { files: files.clone(), grpc, http })
+    }
+
+    /// Connections that come from now on are shown what the files have now; those that are there stay.
+    /// After an error everything is as it was.
+    pub(crate) fn reload(&self) -> Result<(), TlsError> {
+        let (grpc, http) = both(&self.files)?;
+        self.grpc.send_replace(grpc);
+        self.http.send_replace(http);
+        Ok(())
+    }
+
+    pub(crate) fn grpc(&self) -> watch::Receiver<Terms> {
+        self.grpc.subscribe()
+    }
+
+    pub(crate) fn http(&self) -> watch::Receiver<Terms> {
+        self.http.subscribe()
+    }
+
+    pub(crate) fn file(&self) -> &Path {
+        &self.files.certificate
+    }
+}
+
+fn both(files: &TlsFiles) -> Result<(Terms, Terms), TlsError> {
+    Ok((terms(files, "h2")?, terms(files, "http/1.1")?))
+}
+
 /// `protocol` is what the address speaks: `h2` or `http/1.1`.
-pub(crate) fn acceptor(files: &TlsFiles, protocol: &str) -> Result<TlsAcceptor, TlsError> {
+fn terms(files: &TlsFiles, protocol: &str) -> Result<Terms, TlsError> {
     let unreadable = |path: &PathBuf| {
         let path = path.clone();
         move |source| TlsError::Pem { path, source }
@@ -52,6 +98,9 @@ pub(crate) fn acceptor(files: &TlsFiles, protocol: &str) -> Result<TlsAcceptor, 
     let certificates = CertificateDer::pem_file_iter(&files.certificate)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(unreadable(&files.certificate))?;
+    if certificates.is_empty() {
+        return Err(TlsError::None { path: files.certificate.clone() });
+    }
     check_secret(&files.key)?;
     let key = PrivateKeyDer::from_pem_file(&files.key).map_err(unreadable(&files.key))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -73,5 +122,5 @@ pub(crate) fn acceptor(files: &TlsFiles, protocol: &str) -> Result<TlsAcceptor, 
     };
     let mut config = builder.with_single_cert(certificates, key)?;
     config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
-    Ok(TlsAcceptor::from(Arc::new(config)))
+    Ok(Arc::new(config))
 }

@@ -179,6 +179,11 @@ pub(crate) fn start(
     Ok((keys, KeysFeed { records, thread }))
 }
 
+/// The last job whose key a file has, by the file's name; none if it is no file of keys.
+pub(crate) fn last_job(file: &str) -> Option<JobNo> {
+    file.strip_prefix("keys-")?.strip_suffix(".run")?.parse().ok().map(JobNo)
+}
+
 /// The runs in their order, none missing.
 fn open(dir: &Path) -> Result<Vec<Arc<Run>>, KeysError> {
     let mut names = Vec::new();

@@ -23,6 +23,8 @@ use thread::{Work, Writer};
 
 const FOLDER: &str = "logs";
 const FILE: &str = "output.sqlite";
+/// Of the file, in the data directory.
+pub(crate) const PATH: &str = "logs/output.sqlite";
 /// Bytes that may wait to be written; beyond, output is cut.
 const QUEUED_BYTES_MAX: usize = 32 << 20;
 

@@ -6,10 +6,12 @@ mod partitions;
 mod pending;
 mod projection;
 mod query;
+mod rewind;
 mod row;
 mod runs;
 mod schema;
 mod store;
+mod tell;
 #[cfg(test)]
 mod tests;
 mod thread;
@@ -20,6 +22,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bellwether_core::State;
 use bellwether_core::model::{Actor, ActorNo, JobId, JobNo, Seq, Settlement};
 use bellwether_journal::{Head, Reader, Record};
 use bellwether_wire::v1;
@@ -33,7 +36,8 @@ pub(crate) use query::{JobNames, NumberedIds, QueryError};
 pub(crate) use runs::RunSummary;
 use thread::{Look, News, Projector};
 
-const FILE: &str = "registry.sqlite";
+pub(crate) const FILE: &str = "registry.sqlite";
+pub(crate) use schema::BUSY_TIMEOUT;
 /// Entries that may wait for the registry; beyond, it reads the journal instead.
 const ENTRIES_QUEUED_MAX: usize = 100_000;
 /// Events that it may be behind; beyond, the status says so. Some seconds at the highest rate.
@@ -134,6 +138,24 @@ pub(crate) fn start(
         readers: Arc::default(),
     };
     Ok((registry, Feed { news, queued, written: reached, thread, behind: false }))
+}
+
+/// Lets a registry that was copied into a directory forget what has not happened by this position. One
+/// that lags behind it is left to catch up.
+pub(crate) fn put_back(data_dir: &Path, state: &State, head: Seq) -> Result<(), RegistryError> {
+    let path = data_dir.join(FILE);
+    if !path.exists() {
+        return Ok(());
+    }
+    // What is over is forgotten by the scheduler that opens it.
+    let retention = Retention { jobs_max: u64::MAX, keep_for: Duration::MAX };
+    let rewound = schema::open(&path, retention).and_then(|connection| {
+        if store::position(&connection)?.reached > head {
+            rewind::rewind(&connection, retention, state, head)?;
+        }
+        connection.close().map_err(|(_, error)| error)
+    });
+    rewound.map_err(|source| RegistryError::Open { path, source })
 }
 
 impl Feed {

@@ -115,13 +115,18 @@ impl Partitions {
 
     /// Where a row belongs now. If it lies in a partition, it is no longer counted there.
     pub(super) fn home(&mut self, connection: &Connection, row: &Row) -> rusqlite::Result<Home> {
-        if let Kept::Ended { slot, state } = row.kept {
-            self.take_out(slot, state);
-        }
+        self.leave(row);
         if !row.has_ended() {
             return Ok(Home::Live);
         }
         self.place(connection, row.job.state, row.job.ended_at).map(Home::Ended)
+    }
+
+    /// A row that is taken away is no longer counted.
+    pub(super) fn leave(&mut self, row: &Row) {
+        if let Kept::Ended { slot, state } = row.kept {
+            self.take_out(slot, state);
+        }
     }
 
     fn place(

@@ -178,12 +178,21 @@ impl Projection {
         if let Event::Skipped { job, because } = event
             && because != job
         {
-            others.because = match self.pending.id_of(*because) {
-                Some(id) => Some(id),
-                None => store::id(&self.connection, *because)?,
-            };
+            others.because = self.id_of(*because)?;
         }
         Ok(others)
+    }
+
+    pub(super) fn id_of(&self, job: JobNo) -> rusqlite::Result<Option<String>> {
+        match self.pending.id_of(job) {
+            Some(id) => Ok(Some(id)),
+            None => store::id(&self.connection, job),
+        }
+    }
+
+    /// Empty if nobody knows it any more.
+    pub(super) fn worker_name(&self, worker: WorkerNo) -> &str {
+        self.workers.get(&worker).map_or("", String::as_str)
     }
 
     /// One that retention has taken already needs no change.

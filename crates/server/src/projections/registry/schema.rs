@@ -14,7 +14,7 @@ use super::partitions::{Retention, Slot};
 
 /// A file of another version is made anew, but for the one before, which is carried over.
 const VERSION: i64 = 5;
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Of a new file. A row takes a fifth less time to write than on the usual 4 KiB.
 const PAGE_BYTES: i64 = 16 << 10;
 /// Pages that gather in the log before they are copied into the file.

@@ -140,6 +140,16 @@ pub(super) fn save(
     }
 }
 
+/// Takes the row from where it lies.
+pub(super) fn remove(connection: &Connection, no: JobNo, kept: &Kept) -> rusqlite::Result<()> {
+    let home = match kept {
+        Kept::Nowhere(_) => return Ok(()),
+        Kept::Live => Home::Live,
+        Kept::Ended { slot, .. } => Home::Ended(*slot),
+    };
+    take_out(connection, signed(no.0), home).map(drop)
+}
+
 fn update(connection: &Connection, number: i64, row: &Row) -> rusqlite::Result<()> {
     let job: &v1::Job = &row.job;
     connection

@@ -144,6 +144,7 @@ impl Projector {
                     self.attempt(Projector::catch_up);
                 }
                 self.attempt(|projector| projector.project(&record.entries));
+                self.attempt(|projector| projector.tell(&record.entries));
             }
             News::Behind => {
                 if self.behind.replace(Instant::now()).is_none() {
@@ -191,6 +192,10 @@ impl Projector {
 
     fn project(&mut self, entries: &[Entry]) -> Result<(), Trouble> {
         entries.iter().try_for_each(|entry| self.projection.project(entry)).map_err(Trouble::from)
+    }
+
+    fn tell(&self, entries: &[Entry]) -> Result<(), Trouble> {
+        entries.iter().try_for_each(|entry| self.projection.tell(entry)).map_err(Trouble::from)
     }
 
     fn write(&mut self, up_to: Seq, pace: Pace) -> Result<(), Trouble> {

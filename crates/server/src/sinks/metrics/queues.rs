@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bellwether_core::model::Seq;
+
 use super::text::{Kind, Text};
 
 /// Of one queue. Its tasks count here, once a batch.
@@ -21,6 +23,14 @@ pub(crate) struct QueueCounts {
 impl QueueCounts {
     pub(crate) fn add(counter: &AtomicU64, count: usize) {
         counter.fetch_add(count as u64, Ordering::Relaxed);
+    }
+
+    /// Durable events that are not out yet.
+    pub(crate) fn events_lag(&self, durable: Seq) -> u64 {
+        match self.events_position.load(Ordering::Relaxed) {
+            0 => 0,
+            out => durable.0.saturating_sub(out),
+        }
     }
 }
 
@@ -79,10 +89,7 @@ impl QueueMeters {
                 "bellwether_queue_events_lag",
                 Kind::Gauge,
                 "Durable events that the queue has not been told yet",
-                |counts, position| match counts.events_position.load(Ordering::Relaxed) {
-                    0 => 0,
-                    out => position.saturating_sub(out),
-                },
+                |counts, position| counts.events_lag(Seq(position)),
             ),
         ];
         for (family, kind, help, read) in families {

@@ -16,6 +16,7 @@ pub(super) struct Seen {
     meters: Meters,
     live: u64,
     ready: u64,
+    stranded: u64,
     active: u64,
     jobs_max: u64,
     payload_bytes: u64,
@@ -52,6 +53,7 @@ impl Seen {
             meters: view.meters.clone(),
             live: totals.live,
             ready: state.ready_jobs(),
+            stranded: state.stranded_jobs(),
             active: 0,
             jobs_max: state.config().jobs_max,
             payload_bytes: totals.payload_bytes,
@@ -129,6 +131,8 @@ impl Seen {
             .sample(&[("state", "waiting")], waiting)
             .sample(&[("state", "ready")], self.ready)
             .sample(&[("state", "active")], self.active);
+        let help = "Ready jobs that no worker that is there could run, room or not";
+        text.gauge("bellwether_jobs_stranded", help, self.stranded);
         text.gauge("bellwether_jobs_max", "Jobs that may be there at a time", self.jobs_max);
         text.gauge("bellwether_payload_bytes", "Bytes of their payloads", self.payload_bytes);
     }
