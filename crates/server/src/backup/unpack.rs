@@ -197,7 +197,11 @@ impl Begun {
                 FileJournal::begin_empty(into, base, FileOptions::default())?;
                 Box::new(FileJournal::open(into, FileOptions::default())?)
             }
-            JournalKind::Sqlite => {
+            // What schedulers shared becomes one scheduler's own.
+            JournalKind::Sqlite
+            | JournalKind::Redis
+            | JournalKind::Postgres
+            | JournalKind::Raft => {
                 SqliteJournal::begin_empty(into, base, SqliteOptions::default())?;
                 Box::new(SqliteJournal::open(into, SqliteOptions::default())?)
             }

@@ -148,6 +148,9 @@ impl JournalKind {
         match name {
             "file" => Some(JournalKind::File),
             "sqlite" => Some(JournalKind::Sqlite),
+            "redis" => Some(JournalKind::Redis),
+            "postgres" => Some(JournalKind::Postgres),
+            "raft" => Some(JournalKind::Raft),
             _ => None,
         }
     }
@@ -158,6 +161,9 @@ impl std::fmt::Display for JournalKind {
         f.write_str(match self {
             JournalKind::File => "file",
             JournalKind::Sqlite => "sqlite",
+            JournalKind::Redis => "redis",
+            JournalKind::Postgres => "postgres",
+            JournalKind::Raft => "raft",
         })
     }
 }

@@ -310,14 +310,7 @@ settings! { LIVE:
 }
 
 fn journal(text: &str) -> Parsed<JournalKind> {
-    match text {
-        "file" => Ok(JournalKind::File),
-        "sqlite" => Ok(JournalKind::Sqlite),
-        "redis" => Ok(JournalKind::Redis),
-        "postgres" => Ok(JournalKind::Postgres),
-        "raft" => Ok(JournalKind::Raft),
-        _ => Err("file, sqlite, redis, postgres or raft"),
-    }
+    JournalKind::named(text).ok_or("file, sqlite, redis, postgres or raft")
 }
 
 fn address(text: &str) -> Parsed<std::net::SocketAddr> {
