@@ -37,7 +37,7 @@ const FOLDERS: &[Folder] = &[
     Folder { path: "crates/*/benches", files: &["*.rs"] },
     Folder { path: "crates/*/examples", files: &["*.rs", "*.yaml", "*.json"] },
     Folder { path: "crates/*/proptest-regressions", files: &["*.txt"] },
-    Folder { path: "crates/*/src", files: &["*.rs", "*.sql", "*.html"] },
+    Folder { path: "crates/*/src", files: &["*.rs", "*.sql", "*.lua", "*.html"] },
     Folder {
         path: "crates/*/tests",
         files: &[

@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_alone_and_in_events() {
         let (own, form) = (checkpoint(), checkpoint_to_json(&checkpoint()));
-        assert_eq!(checkpoints_from_json(&form.to_string()).unwrap(), [own.clone()]);
+        assert_eq!(checkpoints_from_json(&form.to_string()).unwrap(), std::slice::from_ref(&own));
         let event = json!({"specversion": "1.0", "type": EVENT, "data": form});
         let other = json!({"specversion": "1.0", "type": "bellwether.job_started", "data": {}});
         let batch = json!([other, event]).to_string();
