@@ -350,6 +350,8 @@ pub enum Reason {
     Hedge,
     /// The best of those where its last attempt did not fail.
     NotWhereItFailed,
+    /// It may be faster than is known: its class has not run such jobs, or not for long.
+    ToLearn,
 }
 
 /// What the shadow policy would have done, and how it compares.

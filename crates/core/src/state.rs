@@ -24,6 +24,7 @@ use crate::model::{
 };
 use crate::place::breaker::Breaker;
 use crate::place::hedge::Hedging;
+use crate::place::pace::Pace;
 use crate::place::predictor::{Features, Statistics};
 use crate::place::shadow::ShadowTotals;
 
@@ -244,6 +245,10 @@ pub struct Worker {
     pub used: Resources,
     /// Time spent on ended attempts, in all.
     pub busy: Micros,
+    /// How fast it has proved to be among its class.
+    pub pace: Pace,
+    /// The work of the whole fleet when it last completed a job, see `Totals::work`.
+    pub seen_at: Micros,
     /// Attempts that it completed, and those that failed there.
     pub completed: u64,
     pub failed: u64,
@@ -339,6 +344,10 @@ pub struct Totals {
     pub last_end: Timestamp,
     /// Moving average of what attempts take.
     pub mean_duration: Micros,
+    /// What completed attempts took, in all.
+    pub work: Micros,
+    /// The same when a worker was last tried again to learn how fast it is now.
+    pub tried_at: Micros,
 }
 
 impl State {

@@ -7,7 +7,8 @@ use crate::event::{Decision, Entry, Event};
 use crate::life::Moved;
 use crate::model::{JobNo, Seq, Timestamp, WorkerNo};
 use crate::place::candidates::Wanted;
-use crate::place::choose::{Choice, Reserved};
+use crate::place::choose::Choice;
+use crate::place::plan::Plan;
 use crate::place::queue::Next;
 
 /// Something recorded that the state before it does not lead to.
@@ -108,7 +109,7 @@ impl Engine {
             except: &[first.worker],
             predictor: (!recorded.fallback).then_some(self.predictor.as_ref()),
         };
-        match self.state.choose(&wanted, recorded.fallback, &Reserved::default()) {
+        match self.state.choose(&wanted, recorded.fallback, &mut Plan::default()) {
             Ok(Choice::Worker { worker, decision }) => Ok((no, worker, decision)),
             Ok(Choice::Nobody | Choice::Hold { .. }) => Err("no other worker has room".to_owned()),
             Err(error) => Err(error.to_string()),

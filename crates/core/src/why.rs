@@ -11,7 +11,8 @@ mod survey;
 use crate::index::groups::Lack;
 use crate::model::{JobId, JobNo, Name, Phase, Target, Timestamp, WorkerId};
 use crate::place::candidates::Wanted;
-use crate::place::choose::{Choice, Reserved};
+use crate::place::choose::Choice;
+use crate::place::plan::Plan;
 use crate::place::predictor::predictor;
 use crate::state::{ALL_TYPES, Job, JobState, State, Worker};
 
@@ -189,9 +190,9 @@ impl State {
         let usable = self.breaker.allows(now);
         let predictor = usable.then_some(predictor.as_ref());
         let wanted = Wanted { no, job, now, except: &[], predictor };
-        let choice = self.choose(&wanted, !usable, &Reserved::default());
+        let choice = self.choose(&wanted, !usable, &mut Plan::default());
         if let Ok(Choice::Hold { group, until }) = choice
-            && let Some((_, holder, token)) = self.index.groups.get(group).coming_free(now, 0)
+            && let Some((_, holder, token)) = self.index.groups.get(group).coming_free(now).next()
             && let Some(attempt) = self.job(holder).and_then(|job| job.attempt(token))
         {
             let faster = self.expect_worker(attempt.worker).id().clone();

@@ -108,7 +108,7 @@ fn golden_state_has_all_that_it_had() {
         m8 Open holds 8
         keys 3, paused {"frozen"}, models {"sdxl": Micros(3000000)}, breaker Breaker { failures: 0, open_until: Some(Timestamp(1000097335128)) }
         12 names, 22 cells, 3 types, 3 machines
-        Totals { live: 42, payload_bytes: 613, submitted: 59, completed: 9, assigned: 68, hedged: 14, end_gap: Micros(2250957), last_end: Timestamp(1000054735100), mean_duration: Micros(113529) }
+        Totals { live: 42, payload_bytes: 613, submitted: 59, completed: 9, assigned: 68, hedged: 14, end_gap: Micros(2250957), last_end: Timestamp(1000054735100), mean_duration: Micros(113529), work: Micros(0), tried_at: Micros(0) }
     "#]].assert_eq(&format!(
         "at {} of {} jobs: {jobs:?}\n\
          hedged {}, pinned {}, escalated {}, traced {}, in runs {}\n\

@@ -9,6 +9,7 @@ use std::collections::BinaryHeap;
 
 use bellwether_core::model::config::PredictorKind;
 use bellwether_core::model::{Micros, Name, Timestamp};
+use bellwether_core::place::pace::Level;
 use bellwether_core::place::predictor::{
     Features, Observation, Predictor, PredictorError, Statistics, predictor, size_bucket,
 };
@@ -110,7 +111,8 @@ impl Foreteller {
 
     fn learn(&mut self, job: &TraceJob, started: Timestamp, actual: Micros, predicted: Micros) {
         let (features, class) = self.known(job);
-        let observation = Observation { features, class, started, actual, predicted };
+        let observation =
+            Observation { features, class, started, actual, predicted, pace: Level::default() };
         let drift = self.statistics.observe(&observation);
         self.drifts += usize::from(drift.is_some());
     }

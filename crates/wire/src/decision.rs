@@ -129,6 +129,7 @@ pub fn reason_to_wire(reason: Reason) -> v1::Reason {
         Reason::Hedge => plain(Kind::Hedge),
         Reason::SparesFastSlots => plain(Kind::SparesFastSlots),
         Reason::NotWhereItFailed => plain(Kind::NotWhereItFailed),
+        Reason::ToLearn => plain(Kind::ToLearn),
     }
 }
 
@@ -140,7 +141,7 @@ pub fn reason_kind(reason: Reason) -> Kind {
 fn reason_from_wire(wire: &v1::Reason) -> Result<Reason, Malformed> {
     let v1::Reason { kind, depth, free_cpu, required_cpu, free_memory, required_memory } = *wire;
     let unknown =
-        || Malformed::not_allowed("reason.kind", kind, "it must be a reason from 1 to 11");
+        || Malformed::not_allowed("reason.kind", kind, "it must be a reason from 1 to 13");
     Ok(match Kind::try_from(kind).map_err(|_| unknown())? {
         Kind::Unspecified => return Err(Malformed::missing("reason.kind")),
         Kind::OnlyWorker => Reason::OnlyWorker,
@@ -157,5 +158,6 @@ fn reason_from_wire(wire: &v1::Reason) -> Result<Reason, Malformed> {
         Kind::Hedge => Reason::Hedge,
         Kind::SparesFastSlots => Reason::SparesFastSlots,
         Kind::NotWhereItFailed => Reason::NotWhereItFailed,
+        Kind::ToLearn => Reason::ToLearn,
     })
 }

@@ -95,6 +95,9 @@ fn reason(reason: &v1::Reason) -> String {
         Reason::NotWhereItFailed => {
             "it was the best of those where the last attempt did not fail".to_owned()
         }
+        Reason::ToLearn => {
+            "it may be faster than is known, and one job is enough to find out".to_owned()
+        }
         Reason::SparesFastSlots => {
             "the last slots of the faster ones are kept for shorter jobs".to_owned()
         }
@@ -168,7 +171,7 @@ words!(
     DataLocality => "data_locality", PreviouslyExecuted => "previously_executed",
     SameZone => "same_zone", PredictedBest => "predicted_best", NextInTurn => "next_in_turn",
     StableHash => "stable_hash", Hedge => "hedge", SparesFastSlots => "spares_fast_slots",
-    NotWhereItFailed => "not_where_it_failed";
+    NotWhereItFailed => "not_where_it_failed", ToLearn => "to_learn";
     Unspecified => "unknown"
 );
 

@@ -1,7 +1,9 @@
 //! What workers say and are told.
 
 use bellwether_core::effect::Offer;
-use bellwether_core::model::limits::{LABELS_MAX, TEXT_BYTES_MAX, TYPES_MAX, WORKER_SLOTS_MAX};
+use bellwether_core::model::limits::{
+    LABELS_MAX, SPEED_PERMILLE_MAX, TEXT_BYTES_MAX, TYPES_MAX, WORKER_SLOTS_MAX,
+};
 use bellwether_core::model::{
     FailureCause, Heartbeat, HeldAttempt, JobNo, Micros, Name, Resources, RevokeReason, Token,
     TraceParent, WorkerSpec,
@@ -35,6 +37,7 @@ pub fn worker_spec_to_wire(spec: &WorkerSpec) -> v1::WorkerSpec {
         public_key: spec.public_key.map_or_else(Default::default, key_to_wire),
         instance: spec.instance,
         types: texts(&spec.types),
+        speed_permille: spec.speed_permille,
     }
 }
 
@@ -62,6 +65,7 @@ pub fn worker_spec_from_wire(wire: v1::WorkerSpec) -> Result<WorkerSpec, Malform
         slots: wire.slots,
         public_key,
         instance: wire.instance,
+        speed_permille: wire.speed_permille.min(SPEED_PERMILLE_MAX),
     })
 }
 

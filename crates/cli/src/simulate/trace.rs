@@ -30,9 +30,12 @@ pub(crate) struct Arguments {
     /// Keep the recorded pattern of arrivals, or redraw it
     #[arg(long, value_enum, default_value_t = Arrivals::Trace)]
     arrivals: Arrivals,
-    /// Of the redrawn arrivals
+    /// Of the redrawn arrivals, and of what workers measure
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Whether workers say how fast they are when they join
+    #[arg(long, value_enum, default_value_t = Speeds::Measured)]
+    speeds: Speeds,
     /// What the engine places by
     #[arg(long, value_parser = parse_word::<Strategy>, default_value = "predictive")]
     strategy: Strategy,
@@ -55,10 +58,21 @@ enum Arrivals {
     Poisson,
 }
 
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Speeds {
+    /// They have measured it, and are off by up to a tenth
+    Measured,
+    /// They say nothing: the scheduler has to find out
+    Hidden,
+}
+
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     let jobs = trace::reader::read(&arguments.file)?;
     let options = Options {
-        fleet: arguments.fleet,
+        fleet: match arguments.speeds {
+            Speeds::Measured => arguments.fleet.measured(arguments.seed),
+            Speeds::Hidden => arguments.fleet,
+        },
         load: arguments.load,
         process: match arguments.arrivals {
             Arrivals::Trace => Process::Trace,

@@ -7,6 +7,7 @@ use crate::model::{
     Heartbeat, Micros, Name, Resources, Seq, Timestamp, WorkerNo, WorkerSpec, WorkerStatus,
 };
 use crate::place::availability::load_permille;
+use crate::place::pace::Pace;
 use crate::state::{Listing, State, Worker};
 
 /// Models whose loading times are remembered.
@@ -24,6 +25,11 @@ impl State {
         let known = self.workers.get(no);
         let busy = known.map_or_else(|| self.least_busy(&spec.class), |known| known.busy);
         let (completed, failed) = known.map_or((0, 0), |known| (known.completed, known.failed));
+        let pace = known.map_or_else(|| self.calibrated_pace(spec), |known| known.pace);
+        if spec.speed_permille > 0 {
+            let class = self.statistics.intern(&spec.class);
+            self.statistics.calibrate(class, spec.speed_permille);
+        }
         if known.is_some() {
             self.leave_group(no);
         }
@@ -41,6 +47,8 @@ impl State {
             held: Vec::new(),
             used: Resources::default(),
             busy,
+            pace,
+            seen_at: self.totals.work,
             completed,
             failed,
             left: false,
@@ -61,6 +69,34 @@ impl State {
     fn least_busy(&self, class: &Name) -> Micros {
         let peers = self.workers.iter().filter(|(_, worker)| worker.spec.class == *class);
         peers.map(|(_, worker)| worker.busy).min().unwrap_or(Micros::ZERO)
+    }
+
+    /// What its calibration says beside those of its class, until it has shown how fast it is.
+    fn calibrated_pace(&self, spec: &WorkerSpec) -> Pace {
+        let peers = self.workers.iter().map(|(_, worker)| &worker.spec);
+        let measured = peers.filter(|peer| peer.class == spec.class && peer.speed_permille > 0);
+        let (mut sum, mut count) = (0u64, 0u64);
+        for peer in measured {
+            sum += u64::from(peer.speed_permille);
+            count += 1;
+        }
+        match sum.checked_div(count) {
+            Some(usual) if spec.speed_permille > 0 => Pace::of(usual, spec.speed_permille),
+            Some(_) | None => Pace::default(),
+        }
+    }
+
+    /// A worker has shown its pace: it may have other equals from now on.
+    pub(super) fn regroup(&mut self, no: WorkerNo, pace: Pace) {
+        let worker = self.expect_worker_mut(no);
+        let moves = worker.pace.level() != pace.level();
+        worker.pace = pace;
+        if moves {
+            self.leave_group(no);
+            self.enter_group(no);
+            self.relist_worker(no);
+            self.wake(no);
+        }
     }
 
     pub(super) fn return_worker(&mut self, no: WorkerNo, seq: Seq, at: Timestamp) {

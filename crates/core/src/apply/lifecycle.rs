@@ -114,8 +114,16 @@ impl State {
             0 => actual,
             _ => Micros(mean - mean / MEAN_WEIGHT + actual.0 / MEAN_WEIGHT),
         };
-        let class = self.index.groups.get(self.expect_worker(worker).listing.group).machine;
-        let observation = Observation { features, class, started, actual, predicted };
+        let runner = self.expect_worker(worker);
+        let class = self.index.groups.get(runner.listing.group).machine;
+        let pace = runner.pace;
+        if let Some(ratio) = self.statistics.surprise(&features, class, actual) {
+            self.regroup(worker, pace.after(ratio));
+        }
+        self.totals.work += actual;
+        self.expect_worker_mut(worker).seen_at = self.totals.work;
+        let pace = pace.level();
+        let observation = Observation { features, class, started, actual, predicted, pace };
         if let Some(drift) = self.statistics.observe(&observation) {
             self.index.drifts.push(drift);
         }

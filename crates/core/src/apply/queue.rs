@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::event::{Decision, RunHeader};
+use crate::event::{Decision, Reason, RunHeader};
 use crate::index::classes::ClassNo;
 use crate::index::timers::Timer;
 use crate::life::{Counts, Moved};
@@ -190,6 +190,9 @@ impl State {
             self.totals.hedged += 1;
         } else {
             self.totals.assigned += 1;
+        }
+        if decision.reason == Reason::ToLearn {
+            self.totals.tried_at = self.totals.work;
         }
         if decision.fallback || decision.strategy == Strategy::RoundRobin {
             self.turn = worker;

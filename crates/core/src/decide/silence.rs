@@ -7,7 +7,8 @@ use crate::index::timers::Timer;
 use crate::model::limits::OFFERS_MAX;
 use crate::model::{FailureCause, Guarantee, JobNo, Phase, Timestamp, Token, WorkerNo};
 use crate::place::candidates::Wanted;
-use crate::place::choose::{Choice, Reserved};
+use crate::place::choose::Choice;
+use crate::place::plan::Plan;
 use crate::place::predictor::PredictorError;
 use crate::state::Job;
 
@@ -152,6 +153,6 @@ impl Engine {
             except: &holders,
             predictor: (!fallback).then_some(self.predictor.as_ref()),
         };
-        self.state.choose(&wanted, fallback, &Reserved::default())
+        self.state.choose(&wanted, fallback, &mut Plan::default())
     }
 }

@@ -9,6 +9,7 @@ use std::ops::Bound::{Excluded, Included, Unbounded};
 use crate::model::{
     JobNo, Micros, Name, Requirements, Resources, Target, Timestamp, Token, WorkerId, WorkerNo,
 };
+use crate::place::pace::Level;
 use crate::state::Worker;
 
 /// What makes two workers equal.
@@ -24,6 +25,8 @@ pub(crate) struct GroupKey {
     pub(crate) models: Vec<Name>,
     pub(crate) loads_models: bool,
     pub(crate) resources: Resources,
+    /// How much faster or slower than its class it has proved to be.
+    pub(crate) pace: Level,
 }
 
 /// How a worker with room stands among its equals: the least comes first.
@@ -155,23 +158,23 @@ impl Groups {
 }
 
 impl Group {
-    /// The n-th slot that is expected to come free, counted from 0: who is on it, and for how long.
-    pub(crate) fn coming_free(&self, now: Timestamp, n: usize) -> Option<(Micros, JobNo, Token)> {
+    /// The slots that are expected to come free, the soonest first: in how long, and who is on it.
+    pub(crate) fn coming_free(
+        &self,
+        now: Timestamp,
+    ) -> impl Iterator<Item = (Micros, JobNo, Token)> {
         let late = (Unbounded, Included((now, JobNo(u64::MAX), Token(u64::MAX))));
         let due = (Excluded((now, JobNo(u64::MAX), Token(u64::MAX))), Unbounded);
-        let waiting = |end: &(Timestamp, JobNo, Token)| (expected_wait(end.0, now), end.1, end.2);
+        let waiting =
+            move |end: &(Timestamp, JobNo, Token)| (expected_wait(end.0, now), end.1, end.2);
         // Both lists grow: the longer an attempt is late, the longer it is still expected to last.
         let mut late = self.ends.range(late).rev().map(waiting).peekable();
         let mut due = self.ends.range(due).map(waiting).peekable();
-        let mut next = || match (late.peek(), due.peek()) {
+        std::iter::from_fn(move || match (late.peek(), due.peek()) {
             (Some(one), Some(other)) if one.0 <= other.0 => late.next(),
             (Some(_), None) => late.next(),
             (_, _) => due.next(),
-        };
-        for _ in 0..n {
-            next()?;
-        }
-        next()
+        })
     }
 }
 
@@ -191,6 +194,7 @@ impl GroupKey {
             models: worker.models.clone(),
             loads_models: worker.spec.loads_models,
             resources: worker.spec.resources,
+            pace: worker.pace.level(),
         }
     }
 

@@ -187,7 +187,7 @@ impl Default for Config {
             prefetch_horizon: Micros::from_millis(50),
             max_queue_per_worker: 10,
             hold_max: 64,
-            hold_margin_percent: 5,
+            hold_margin_percent: 0,
             rank_path_percent: 100,
             job_timeout_default: Micros::from_secs(90),
             retry_default: 3,

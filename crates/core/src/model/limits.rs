@@ -12,6 +12,8 @@ pub const LABELS_MAX: usize = 64;
 pub const TYPES_MAX: usize = 1_024;
 /// Slots of one worker.
 pub const WORKER_SLOTS_MAX: u32 = 10_000;
+/// A thousand times as fast as the machine that workers compare themselves with.
+pub const SPEED_PERMILLE_MAX: u32 = 1_000_000;
 /// Workers whose keys are remembered.
 pub const WORKER_KEYS_MAX: usize = 100_000;
 /// Times that one job may be handed off.

@@ -26,6 +26,9 @@ pub struct WorkerSpec {
     pub public_key: Option<WorkerKey>,
     /// Differs between two processes of one id: a new instance has lost what the old one held.
     pub instance: u64,
+    /// How fast it measured itself to be when it joined, in thousandths; 0 if it did not. What it
+    /// shows in practice overrides it.
+    pub speed_permille: u32,
 }
 
 impl WorkerSpec {
@@ -44,6 +47,7 @@ impl WorkerSpec {
             slots,
             public_key: None,
             instance: 1,
+            speed_permille: 0,
         }
     }
 }

@@ -26,6 +26,7 @@ pub(crate) struct Candidate {
     pub(crate) load_permille: u32,
     pub(crate) busy: Micros,
     pub(crate) samples: u32,
+    pub(crate) unsure_percent: u8,
     pub(crate) terms: Terms,
     pub(crate) score: Score,
 }
@@ -33,6 +34,12 @@ pub(crate) struct Candidate {
 impl Candidate {
     pub(crate) fn finish(&self) -> Micros {
         self.wait + self.duration
+    }
+
+    /// When it would be done if its class proved to be as fast as may be.
+    pub(crate) fn hope(&self) -> Micros {
+        let sooner = self.duration.0 / 100 * u64::from(self.unsure_percent);
+        self.finish().minus(Micros(sooner))
     }
 }
 
@@ -44,6 +51,8 @@ pub(crate) struct Outlook {
     confidence_percent: u8,
     samples: u32,
     cold: bool,
+    /// How much shorter it may prove to be, see [`Prediction::unsure_percent`].
+    pub(crate) unsure_percent: u8,
 }
 
 #[derive(Debug, Default)]
@@ -228,6 +237,7 @@ impl State {
             load_permille: load_permille(worker, wanted.now, gone_after),
             busy: worker.busy,
             samples: outlook.samples,
+            unsure_percent: outlook.unsure_percent,
             terms: Terms::default(),
             score: Score::default(),
         }
@@ -249,6 +259,7 @@ impl State {
                 estimate: self.config.duration_default,
                 confidence_percent: 0,
                 samples: 0,
+                unsure_percent: 0,
             },
         };
         let model = wanted.job.spec.requirements.model.as_ref();
@@ -261,7 +272,8 @@ impl State {
         };
         Ok(Outlook {
             group,
-            duration: prediction.estimate + loading,
+            duration: entry.key.pace.times(prediction.estimate) + loading,
+            unsure_percent: prediction.unsure_percent,
             confidence_percent: prediction.confidence_percent,
             samples: prediction.samples,
             cold,

@@ -6,6 +6,7 @@ use std::ops::Bound;
 use smallvec::SmallVec;
 
 use super::candidates::{Candidate, Candidates, Wanted};
+use super::plan::Plan;
 use super::predictor::PredictorError;
 use super::score::priority_term;
 use crate::event::{Basis, Decision, Loser, Reason, Shadow};
@@ -28,34 +29,13 @@ pub(crate) enum Choice {
     },
 }
 
-/// Jobs passed over so far, by the group of workers that they wait for.
-#[derive(Debug, Default)]
-pub(crate) struct Reserved {
-    groups: SmallVec<[(GroupNo, usize); 4]>,
-    pub(crate) count: usize,
-}
-
-impl Reserved {
-    pub(crate) fn add(&mut self, group: GroupNo) {
-        self.count += 1;
-        match self.groups.iter_mut().find(|(other, _)| *other == group) {
-            Some((_, count)) => *count += 1,
-            None => self.groups.push((group, 1)),
-        }
-    }
-
-    fn of(&self, group: GroupNo) -> usize {
-        self.groups.iter().find(|(other, _)| *other == group).map_or(0, |(_, count)| *count)
-    }
-}
-
 impl State {
     /// `fallback`: the predictor has failed for this job, so round-robin stands in.
     pub(crate) fn choose(
         &self,
         wanted: &Wanted<'_>,
         fallback: bool,
-        reserved: &Reserved,
+        plan: &mut Plan,
     ) -> Result<Choice, PredictorError> {
         let strategy = if fallback { Strategy::RoundRobin } else { self.config.strategy };
         let mut found = self.candidates(wanted)?;
@@ -72,11 +52,15 @@ impl State {
         if predicts
             && wanted.job.run.is_some()
             && wanted.except.is_empty()
-            && let Some((group, until)) = self.worth_waiting_for(wanted, &found, reserved)
+            && let Some((group, until)) = self.worth_waiting_for(wanted, &found, plan)
         {
             return Ok(Choice::Hold { group, until });
         }
-        let (mut chosen, reason) = self.pick(strategy, wanted, &found, self.turn)?;
+        let curious = (predicts && wanted.except.is_empty()).then(|| self.worth_learning(&found));
+        let (mut chosen, reason) = match curious.flatten() {
+            Some(curious) => (curious, Reason::ToLearn),
+            None => self.pick(strategy, wanted, &found, self.turn)?,
+        };
         // Those who take turns are not among the candidates that were scored.
         let priority = wanted.job.priority();
         self.score(&mut chosen, scale, priority);
@@ -90,6 +74,7 @@ impl State {
             load_model: chosen.cold,
             reason: match reason {
                 _ if !wanted.except.is_empty() => Reason::Hedge,
+                Reason::ToLearn => Reason::ToLearn,
                 _ if avoids => Reason::NotWhereItFailed,
                 _ if spares => Reason::SparesFastSlots,
                 reason => reason,
@@ -273,14 +258,15 @@ impl State {
         Ok(Some(self.candidate(wanted, no, worker, outlook)))
     }
 
-    /// A group of workers whose next free slot would finish the job sooner than any free worker.
+    /// A group of workers whose next free slot would finish the job as soon as any free worker, and
+    /// in less time: then the free one is left to the next job.
     fn worth_waiting_for(
         &self,
         wanted: &Wanted<'_>,
         found: &Candidates,
-        reserved: &Reserved,
+        plan: &mut Plan,
     ) -> Option<(GroupNo, Timestamp)> {
-        if self.config.hold_max == 0 || found.outlooks.len() < 2 {
+        if plan.held >= self.config.hold_max as usize || found.outlooks.len() < 2 {
             return None;
         }
         let best = found.list.iter().min_by_key(|c| c.finish()).expect("not empty");
@@ -289,15 +275,16 @@ impl State {
                 return None;
             }
             let group = self.index.groups.get(outlook.group);
-            let (wait, _, _) = group.coming_free(wanted.now, reserved.of(outlook.group))?;
+            let wait = plan.wait(outlook.group, group, wanted.now)?;
             let finish = (wait + outlook.duration).0;
             let with_margin = finish + finish / 100 * u64::from(self.config.hold_margin_percent);
-            (with_margin < best.finish().0).then_some((finish, &group.key, outlook.group, wait))
+            (with_margin <= best.finish().0).then_some((finish, &group.key, outlook, wait))
         });
         // By key, not by number: numbers are given in the order in which groups were met, which
         // is another one after a restart.
-        let (_, _, group, wait) = worth.min()?;
-        Some((group, wanted.now + wait))
+        let (_, _, outlook, wait) = worth.min_by_key(|(finish, key, ..)| (*finish, *key))?;
+        plan.reserve(outlook.group, outlook.duration);
+        Some((outlook.group, wanted.now + wait))
     }
 
     fn shadow_choice(
@@ -335,7 +322,7 @@ impl State {
     }
 
     /// Best first: score, then warm before cold, least accumulated busy time, and the id.
-    fn by_score(&self, a: &Candidate, b: &Candidate) -> Ordering {
+    pub(super) fn by_score(&self, a: &Candidate, b: &Candidate) -> Ordering {
         let order = |c: &Candidate| (-c.score.0, c.cold, c.busy);
         order(a).cmp(&order(b)).then_with(|| self.by_id(a, b))
     }

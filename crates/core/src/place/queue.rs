@@ -8,7 +8,8 @@ use std::ops::Bound;
 use smallvec::SmallVec;
 
 use super::candidates::Wanted;
-use super::choose::{Choice, Reserved};
+use super::choose::Choice;
+use super::plan::Plan;
 use super::predictor::Predictor;
 use crate::event::Decision;
 use crate::index::classes::{ClassNo, Place};
@@ -89,7 +90,7 @@ impl State {
         fallback_for: Option<JobNo>,
     ) -> Next {
         let allowed = self.breaker.allows(now);
-        let mut reserved = Reserved::default();
+        let mut plan = Plan::default();
         let mut passed = Passed::default();
         while let Some((place, class)) = self.next_ready(&passed) {
             let no = place.1;
@@ -101,13 +102,12 @@ impl State {
                 except: &[],
                 predictor: (!fallback).then_some(predictor),
             };
-            match self.choose(&wanted, fallback, &reserved) {
+            match self.choose(&wanted, fallback, &mut plan) {
                 Ok(Choice::Worker { worker, decision }) => {
                     return Next::Assign { job: no, worker, decision };
                 }
                 Ok(Choice::Nobody) => self.index.classes.park(class),
-                Ok(Choice::Hold { group, until }) => {
-                    reserved.add(group);
+                Ok(Choice::Hold { until, .. }) => {
                     passed.add(place, class);
                     // The room that it leaves is the next one's, in order: nobody parked may be
                     // passed by.
@@ -115,9 +115,6 @@ impl State {
                     let sooner = self.index.look_again_at.is_none_or(|at| until < at);
                     if sooner {
                         self.index.look_again_at = Some(until);
-                    }
-                    if reserved.count >= self.config.hold_max as usize {
-                        break;
                     }
                 }
                 Err(error) => return Next::PredictorFailed { job: no, error: error.to_string() },

@@ -187,6 +187,7 @@ pub(crate) fn worker(id: &str, words: &Words<'_>) -> WorkerSpec {
             "cpu" => spec.resources.cpu = number(value),
             "memory" => spec.resources.memory = number(value),
             "zone" => spec.zone = Some(name(value)),
+            "speed" => spec.speed_permille = number(value),
             "instance" => spec.instance = number(value),
             "key" => spec.public_key = Some(self::key(value)),
             "load" | "queue" | "holding" => {}

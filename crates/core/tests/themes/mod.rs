@@ -3,6 +3,7 @@
 mod actors;
 mod availability;
 mod configuration;
+mod curiosity;
 mod durability;
 mod explain;
 mod feasibility;

@@ -302,12 +302,13 @@ impl Samples {
             resources: Resources { cpu: self.below(64_000) as u32, memory: self.number() },
             public_key: self.chance().then(|| WorkerKey(blake3::hash(b"key").into())),
             instance: self.number(),
+            speed_permille: self.below(10_000) as u32,
             ..WorkerSpec::new(Name::fixed("worker-1"), 1 + self.below(64) as u32)
         }
     }
 
     fn decision(&mut self) -> Decision {
-        let reason = match self.below(11) {
+        let reason = match self.below(13) {
             0 => Reason::OnlyWorker,
             1 => Reason::LeastLoaded { depth: self.below(10) as u32 },
             2 => Reason::ResourceFit {
@@ -323,6 +324,8 @@ impl Samples {
             7 => Reason::NextInTurn,
             8 => Reason::StableHash,
             9 => Reason::SparesFastSlots,
+            10 => Reason::NotWhereItFailed,
+            11 => Reason::ToLearn,
             _ => Reason::Hedge,
         };
         Decision {

@@ -61,6 +61,8 @@ pub(super) fn read(bytes: &[u8], traced: bool) -> Read<(v1::SnapshotHeader, v1::
         end_gap: r.u64()?,
         last_end: r.u64()?,
         mean_duration: r.u64()?,
+        work: 0,
+        tried_at: 0,
     });
     if traced {
         let traces = r.list(|r| Ok((r.u64()?, r.bytes()?)))?;
@@ -180,6 +182,7 @@ fn worker(r: &mut Reader<'_>) -> Read<v1::WorkerFacts> {
         public_key: r.option(Reader::hash)?.unwrap_or_default(),
         instance: r.u64()?,
         types: Vec::new(),
+        speed_permille: 0,
     };
     Ok(v1::WorkerFacts {
         worker,
@@ -205,6 +208,8 @@ fn worker(r: &mut Reader<'_>) -> Read<v1::WorkerFacts> {
         failed: 0,
         left: false,
         silent_since: 0,
+        pace_permille: 0,
+        seen_at: 0,
         short: r.u32()?,
         changed_at: r.u64()?,
         last: r.u64()?,

@@ -9,6 +9,7 @@ use bellwether_wire::v1;
 use rustc_hash::FxHashMap;
 use tokio::sync::{mpsc, watch};
 
+use super::calibration::Calibration;
 use super::context::Context;
 use super::desk::{Confirmed, Desk};
 use super::executor::Executor;
@@ -191,6 +192,14 @@ impl WorkerBuilder {
         self
     }
 
+    /// How fast it is, where that is known better than it can be measured in a moment: 2 is twice as
+    /// fast as the machine that all are compared with. By default it measures itself.
+    #[must_use]
+    pub fn speed(mut self, speed: f64) -> WorkerBuilder {
+        self.spec.speed_permille = ((speed * 1_000.0).round() as u32).max(1);
+        self
+    }
+
     /// What runs jobs of this type. See [`Handler`] for what it may not do.
     #[must_use]
     pub fn job(mut self, kind: impl Into<String>, handler: impl Handler) -> WorkerBuilder {
@@ -262,6 +271,7 @@ impl WorkerBuilder {
             epoch: 0,
             models_loaded: Vec::new(),
             machine: Machine::default(),
+            calibration: Calibration::default(),
             connections: 0,
             key,
             join_token: self.join_token,

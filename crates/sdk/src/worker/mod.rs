@@ -4,6 +4,7 @@
 //! connects again and again. Handlers run beside them, started by `executor`.
 
 mod builder;
+mod calibration;
 mod context;
 mod credentials;
 mod desk;

@@ -13,6 +13,7 @@ use tokio::time::{Interval, MissedTickBehavior};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Status, Streaming};
 
+use super::calibration::Calibration;
 use super::credentials::{Credentials, introduce};
 use super::desk::Desk;
 use super::executor::{Begun, Executor, Happening};
@@ -69,6 +70,7 @@ pub(crate) struct Resident {
     pub(crate) epoch: u64,
     pub(crate) models_loaded: Vec<v1::ModelLoaded>,
     pub(crate) machine: Machine,
+    pub(crate) calibration: Calibration,
     /// Counted, because a scheduler that was away may find several of them at once.
     pub(crate) connections: u64,
     pub(crate) key: KeySource,
@@ -225,6 +227,9 @@ impl<'a> Session<'a> {
         }
         let epoch = challenge.epoch;
         let mut spec = resident.spec.clone();
+        if spec.speed_permille == 0 {
+            spec.speed_permille = resident.calibration.speed_permille();
+        }
         let proof = introduce(&mut spec, &challenge, secret.as_ref()).into();
         resident.connections += 1;
         let register = v1::Register {

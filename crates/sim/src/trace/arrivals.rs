@@ -78,7 +78,7 @@ fn draw(stream: &mut Stage<'_>, span: f64, seed: u64) {
 }
 
 /// Steele, Lea and Flood's generator: small, fast, and good enough for arrival times.
-struct SplitMix64(u64);
+pub(super) struct SplitMix64(pub(super) u64);
 
 impl SplitMix64 {
     fn next(&mut self) -> u64 {
@@ -90,7 +90,7 @@ impl SplitMix64 {
     }
 
     /// Above 0, at most 1.
-    fn unit(&mut self) -> f64 {
+    pub(super) fn unit(&mut self) -> f64 {
         ((self.next() >> 11) + 1) as f64 / (1u64 << 53) as f64
     }
 }

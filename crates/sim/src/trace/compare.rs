@@ -153,6 +153,32 @@ mod tests {
     }
 
     #[test]
+    fn a_chain_finds_the_fastest_class_whether_or_not_speeds_are_known() {
+        let mut jobs = Vec::new();
+        for run in ["p", "q", "r", "s"] {
+            for n in 0..50_u32 {
+                let before = n.checked_sub(1).map(|before| format!("{run}{before}"));
+                let before: Vec<&str> = before.iter().map(String::as_str).collect();
+                jobs.push(run_job(run, &format!("{run}{n}"), 10_000, &before));
+            }
+        }
+        let hidden: Fleet = "5x1@0.5,6x1@1.0,5x1@2.0".parse().unwrap();
+        for fleet in [hidden.clone(), hidden.measured(1)] {
+            let options = Options {
+                fleet,
+                load: None,
+                process: Process::Trace,
+                strategy: Strategy::Predictive,
+                predictor: PredictorKind::Auto,
+                compare: Vec::new(),
+            };
+            let report = simulate(&jobs, &options, |_| ()).unwrap();
+            let ratio = report.strategies[0].1.makespan_ratio_mean;
+            assert!(ratio <= 1.1, "{ratio}");
+        }
+    }
+
+    #[test]
     fn an_idle_fast_worker_is_preferred_once_it_is_known_to_be_fast() {
         let jobs: Vec<_> = (0..20).map(|n| job(&format!("j{n}"), n * 100_000, 10_000)).collect();
         let report = simulated(&jobs, "2x1@0.5,1x1@2.0", Strategy::Predictive);

@@ -6,10 +6,15 @@ use std::str::FromStr;
 
 use bellwether_core::model::{Micros, Name, WorkerSpec};
 
+use super::arrivals::SplitMix64;
+
 /// Workers of one fleet.
 pub const MACHINES_MAX: usize = 100_000;
 /// Slots of one worker of a fleet.
 pub const SLOTS_MAX: u32 = bellwether_core::model::limits::WORKER_SLOTS_MAX;
+
+/// The share by which what a worker measures of itself may be wrong.
+const MEASURED_OFF_MAX: f64 = 0.1;
 
 /// How fast a machine is, in thousandths: a job of duration d takes d / speed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -88,6 +93,20 @@ impl Fleet {
     pub fn changed(self, change: impl Fn(&mut WorkerSpec)) -> Fleet {
         let mut specs = self.worker_specs();
         specs.iter_mut().for_each(change);
+        Fleet { specs, ..self }
+    }
+
+    /// The same machines, each of which has measured how fast it is when it joined. What it found is
+    /// off by up to a tenth, as on real ones.
+    #[must_use]
+    pub fn measured(self, seed: u64) -> Fleet {
+        let mut specs = self.worker_specs();
+        let mut random = SplitMix64(seed);
+        for (spec, machine) in specs.iter_mut().zip(&self.machines) {
+            let off = (2.0 * random.unit() - 1.0) * MEASURED_OFF_MAX;
+            let speed = machine.speed.as_f64() * (1.0 + off) * 1_000.0;
+            spec.speed_permille = (speed.round() as u32).max(1);
+        }
         Fleet { specs, ..self }
     }
 
@@ -184,6 +203,20 @@ mod tests {
         assert_eq!(specs[2].class.as_str(), "s0.5");
         assert_eq!(specs[2].slots, 2);
         assert_eq!(fleet.machines()[2].speed.time_for(Micros(10)), Micros(20));
+    }
+
+    #[test]
+    fn what_workers_measure_is_near_their_speed_and_follows_the_seed() {
+        let fleet: Fleet = "50x1@2.0".parse().unwrap();
+        assert!(fleet.worker_specs().iter().all(|spec| spec.speed_permille == 0));
+        let speeds = |seed| {
+            let specs = fleet.clone().measured(seed).worker_specs();
+            specs.iter().map(|spec| spec.speed_permille).collect::<Vec<_>>()
+        };
+        assert!(speeds(1).iter().all(|speed| (1_800..=2_200).contains(speed)));
+        assert!(speeds(1).iter().any(|speed| !(1_900..=2_100).contains(speed)));
+        assert_eq!(speeds(1), speeds(1));
+        assert_ne!(speeds(1), speeds(2));
     }
 
     #[test]

@@ -66,6 +66,10 @@ pub struct WorkerSpec {
     /// Ed25519, in hexadecimal.
     #[serde(skip_serializing_if = "Option::is_none")]
     public_key: Option<String>,
+    /// How fast it measured itself to be: 2 is twice as fast as the machine that all are compared
+    /// with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    speed: Option<f64>,
 }
 
 /// What a worker says of itself every few seconds. Shares: 1 is all of it.
@@ -110,6 +114,7 @@ impl From<v1::WorkerSpec> for WorkerSpec {
             memory: spec.memory,
             instance: spec.instance,
             public_key: text(hex(&spec.public_key)),
+            speed: (spec.speed_permille > 0).then(|| permille(spec.speed_permille)),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! It becomes the same message that a worker sends over gRPC, so that there is one way to take it.
 
 use bellwether_core::model::FailureCause;
-use bellwether_core::model::limits::{LABELS_MAX, TYPES_MAX};
+use bellwether_core::model::limits::{LABELS_MAX, SPEED_PERMILLE_MAX, TYPES_MAX};
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -75,13 +75,14 @@ const KINDS: [(&str, &[&str], Read); 12] = [
     }),
 ];
 const COMMON: [&str; 3] = ["type", "worker", "id"];
-const REGISTER: [&str; 15] = [
+const REGISTER: [&str; 16] = [
     "instance", "slots", "types", "roles", "capabilities", "models", "loads_models", "cpu",
-    "memory", "zone", "class", "endpoint", "public_key", "held", "join_token",
+    "memory", "zone", "class", "endpoint", "public_key", "held", "join_token", "speed",
 ];
 const KIND_WANTED: &str = "it must be hello, register, heartbeat, acknowledge, claim, progress, log, \
                            complete, fail, model_loaded, drain or goodbye";
 const COUNT: &str = "it must be a whole number, 0 or more";
+const SPEED: &str = "it must be a number from 0.001 to 1000";
 const SHARE: &str = "it must be a number from 0 to 1";
 const CAUSES: [FailureCause; 4] = [
     FailureCause::Failed,
@@ -142,6 +143,7 @@ fn register(fields: &mut Fields<'_>, message: &mut v1::WorkerMessage) -> Result<
         public_key: public_key(fields)?,
         instance: take(fields, "instance", COUNT)?.unwrap_or_default(),
         types: texts(fields, "types", TYPES_MAX)?,
+        speed_permille: speed_permille(fields)?,
     };
     message.register = Some(v1::Register {
         spec: Some(spec),
@@ -159,6 +161,15 @@ fn public_key(fields: &mut Fields<'_>) -> Result<Bytes, Malformed> {
     bytes_from_hex(&hex).map(Bytes::from).ok_or_else(|| {
         Malformed::not_allowed("public_key", hex, "it must be 64 hexadecimal digits")
     })
+}
+
+fn speed_permille(fields: &mut Fields<'_>) -> Result<u32, Malformed> {
+    let speed: Option<f64> = take(fields, "speed", SPEED)?;
+    let Some(speed) = speed else { return Ok(0) };
+    if !(0.001..=f64::from(SPEED_PERMILLE_MAX) / 1_000.0).contains(&speed) {
+        return Err(Malformed::not_allowed("speed", speed, SPEED));
+    }
+    Ok((speed * 1_000.0).round() as u32)
 }
 
 fn heartbeat(fields: &mut Fields<'_>, message: &mut v1::WorkerMessage) -> Result<(), Malformed> {

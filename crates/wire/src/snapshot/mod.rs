@@ -52,6 +52,8 @@ pub fn header_to_wire(format: u32, state: &State) -> v1::SnapshotHeader {
             end_gap: totals.end_gap.0,
             last_end: totals.last_end.0,
             mean_duration: totals.mean_duration.0,
+            work: totals.work.0,
+            tried_at: totals.tried_at.0,
         }),
         breaker: Some(v1::BreakerFacts {
             failures: breaker.failures,
@@ -124,6 +126,8 @@ impl Restoring {
             end_gap: Micros(totals.end_gap),
             last_end: Timestamp(totals.last_end),
             mean_duration: Micros(totals.mean_duration),
+            work: Micros(totals.work),
+            tried_at: Micros(totals.tried_at),
         };
         state.breaker =
             Breaker { failures: breaker.failures, open_until: breaker.open_until.map(Timestamp) };

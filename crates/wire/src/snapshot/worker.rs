@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bellwether_core::model::{
     HeldAttempt, JobNo, Micros, Resources, Seq, Timestamp, Token, WorkerNo, WorkerStatus,
 };
+use bellwether_core::place::pace::Pace;
 use bellwether_core::state::{Listing, Worker};
 
 use crate::job::texts;
@@ -37,6 +38,8 @@ pub fn worker_to_wire(no: WorkerNo, worker: &Worker) -> v1::WorkerFacts {
         failed: worker.failed,
         left: worker.left,
         silent_since: worker.silent_since.map_or(0, |since| since.0),
+        pace_permille: worker.pace.unusual_permille(),
+        seen_at: worker.seen_at.0,
         short: worker.short,
         changed_at: worker.changed_at.0,
         last: worker.last.0,
@@ -72,6 +75,8 @@ fn read(wire: v1::WorkerFacts) -> Result<Worker, Malformed> {
         failed: wire.failed,
         left: wire.left,
         silent_since: (wire.silent_since > 0).then_some(Timestamp(wire.silent_since)),
+        pace: Pace::from_permille(wire.pace_permille),
+        seen_at: Micros(wire.seen_at),
         short: wire.short,
         changed_at: Timestamp(wire.changed_at),
         last: Seq(wire.last),

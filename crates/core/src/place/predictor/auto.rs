@@ -14,10 +14,12 @@ impl Predictor for Auto {
         features: &Features,
         class: Option<u32>,
     ) -> Result<Prediction, PredictorError> {
-        if statistics.prefers_average(features.kind) {
-            Ok(statistics.by_type(features.kind))
+        let prediction = if statistics.prefers_average(features.kind) {
+            statistics.by_average(features.kind, class)
         } else {
-            Ok(statistics.by_finest(features, class))
-        }
+            statistics.by_finest(features, class)
+        };
+        let unsure_percent = statistics.unsure_percent(features, class);
+        Ok(Prediction { unsure_percent, ..prediction })
     }
 }

@@ -15,6 +15,7 @@ impl Predictor for Hierarchical {
         features: &Features,
         class: Option<u32>,
     ) -> Result<Prediction, PredictorError> {
-        Ok(statistics.by_finest(features, class))
+        let unsure_percent = statistics.unsure_percent(features, class);
+        Ok(Prediction { unsure_percent, ..statistics.by_finest(features, class) })
     }
 }

@@ -32,13 +32,14 @@ pub struct TypeHistory {
 
 impl TypeHistory {
     /// A job took `duration`, or `typical` scaled to an average machine, and `finest` was what the
-    /// finest key expected.
+    /// finest key expected. The moving average counts `scale` times on its machine.
     pub(super) fn observe(
         &mut self,
         observation: &Observation,
         duration: f32,
         typical: f32,
         finest: Option<f32>,
+        scale: f32,
     ) {
         let started = observation.started;
         if self.samples == 0 {
@@ -47,7 +48,8 @@ impl TypeHistory {
             // Of jobs started together only the first is a fair test: its end tells the others',
             // but their predictions were made before.
             if started > self.latest {
-                self.judge(duration, finest.unwrap_or(self.average));
+                let average = self.average * scale;
+                self.judge(duration, average, finest.unwrap_or(average));
             }
             self.average += ALPHA * (duration - self.average);
         }
@@ -62,10 +64,10 @@ impl TypeHistory {
         }
     }
 
-    fn judge(&mut self, duration: f32, finest: f32) {
+    fn judge(&mut self, duration: f32, average: f32, finest: f32) {
         self.judged = (self.judged + 1).min(RIVALRY_JOBS);
         let weight = 1.0 / self.judged as f32;
-        self.average_error += (missed(self.average, duration) - self.average_error) * weight;
+        self.average_error += (missed(average, duration) - self.average_error) * weight;
         self.finest_error += (missed(finest, duration) - self.finest_error) * weight;
     }
 

@@ -52,6 +52,9 @@ pub struct Prediction {
     pub confidence_percent: u8,
     /// Finished jobs behind the estimate.
     pub samples: u32,
+    /// How much shorter the job may prove to be, in hundredths, because no such job has run on
+    /// workers of this class: one would tell.
+    pub unsure_percent: u8,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

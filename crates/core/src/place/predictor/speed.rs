@@ -5,6 +5,10 @@ use rustc_hash::FxBuildHasher;
 
 /// Comparisons after which a class's speed only moves slowly.
 const SETTLED: u32 = 32;
+/// Comparisons that a worker's own measurement counts as.
+const CALIBRATION: u32 = 4;
+/// A class that nothing is known of may be four times as fast as an average machine.
+const UNSURE_PERCENT: u8 = 75;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Slowness {
@@ -33,6 +37,27 @@ impl Speeds {
         if self.jobs == 0 { 1.0 } else { self.mean }
     }
 
+    /// How much faster than is known the class may be, in hundredths.
+    pub(super) fn unsure_percent(&self, class: u32) -> u8 {
+        let comparisons = self.entry(class).comparisons.min(100);
+        UNSURE_PERCENT / (1 + comparisons as u8)
+    }
+
+    /// A worker of this class measured how slow it is, compared with a machine that all know.
+    ///
+    /// It counts as much as a few jobs, so that those override it.
+    pub(super) fn calibrate(&mut self, class: u32, factor: f32) {
+        let known = self.entry(class);
+        if known.comparisons > CALIBRATION {
+            return;
+        }
+        let factor = match known.comparisons {
+            0 => factor,
+            _ => known.factor + (factor - known.factor) / CALIBRATION as f32,
+        };
+        self.classes.insert(class, Slowness { factor, comparisons: CALIBRATION });
+    }
+
     /// A job ran on this class.
     pub(super) fn ran_on(&mut self, class: u32) {
         self.jobs = (self.jobs + 1).min(SETTLED);
@@ -48,7 +73,8 @@ impl Speeds {
         let surprise = (ratio * b.factor / a.factor).clamp(0.25, 4.0);
         let (weight_a, weight_b) = (a.comparisons as f32 + 1.0, b.comparisons as f32 + 1.0);
         let rate = 1.0 / weight_a.min(weight_b);
-        let share_a = weight_b / (weight_a + weight_b);
+        // A class that nothing was known of takes its place beside the other, which stays where it is.
+        let share_a = if a.comparisons == 0 { 1.0 } else { weight_b / (weight_a + weight_b) };
         self.adjust(class, surprise, rate * share_a);
         self.adjust(other, 1.0 / surprise, rate * (1.0 - share_a));
     }

@@ -13,9 +13,14 @@ use super::speed::Speeds;
 use super::{Features, Prediction, size_bucket};
 use crate::model::limits::PREDICTION_KEYS_MAX;
 use crate::model::{Config, JobSpec, Micros, Name, Sample, Timestamp};
+use crate::place::pace::Level as PaceLevel;
 
 /// No job is taken to be longer: 30 years keep every sum of durations far from overflow.
 const DURATION_MAX: Micros = Micros::from_secs(1_000_000_000);
+
+/// Jobs that a key must have seen, and the error that it may have, to judge a worker by.
+const RELIABLE_SAMPLES: u32 = 4;
+const RELIABLE_ERROR: f32 = 0.5;
 
 /// All history that predictions are made of. Part of the state: equal histories are equal
 /// statistics.
@@ -43,6 +48,8 @@ pub struct Observation {
     pub actual: Micros,
     /// What it had been placed by.
     pub predicted: Micros,
+    /// Of the worker among its class.
+    pub pace: PaceLevel,
 }
 
 impl Default for Statistics {
@@ -134,8 +141,23 @@ impl Statistics {
             };
             let class = self.intern(&sample.class);
             let (started, actual) = (sample.started, sample.took);
-            self.learn_from(&Observation { features, class, started, actual, predicted: actual });
+            let pace = PaceLevel::default();
+            let predicted = actual;
+            self.learn_from(&Observation { features, class, started, actual, predicted, pace });
         }
+    }
+
+    /// Workers of this class measure themselves to be so fast; what they show in practice counts more.
+    pub(crate) fn calibrate(&mut self, class: u32, speed_permille: u32) {
+        self.speeds.calibrate(class, 1_000.0 / speed_permille.max(1) as f32);
+    }
+
+    /// How many times as long the job took as its class takes for such jobs; none where that is not
+    /// known well enough to judge a worker by.
+    pub(crate) fn surprise(&self, features: &Features, class: u32, actual: Micros) -> Option<f32> {
+        let usual = self.known(Key::new(Level::Size, features, Some(class)))?;
+        let reliable = usual.samples >= RELIABLE_SAMPLES && usual.error <= RELIABLE_ERROR;
+        reliable.then(|| actual.0.max(1) as f32 / usual.estimate)
     }
 
     /// A job finished. Tells if the predictions of its type have begun to drift.
@@ -151,8 +173,10 @@ impl Statistics {
     fn learn_from(&mut self, observation: &Observation) -> Micros {
         let Observation { features, class, started, .. } = observation;
         let actual = observation.actual.clamp(Micros(1), DURATION_MAX);
-        let duration = actual.0 as f32;
+        // What the worker takes longer than its class is its own, and not the class's.
+        let duration = observation.pace.usual(actual).0 as f32;
         self.compare_classes(features, *class, duration);
+        let mean = self.speeds.mean();
         self.speeds.ran_on(*class);
         let slowness = self.speeds.slowness(*class);
         let typical = duration / slowness;
@@ -167,7 +191,7 @@ impl Statistics {
         let kind = self.kinds.entry(features.kind).or_default();
         choice.consider(kind.typical(), slowness);
         let finest = choice.best().map(|belief| belief.estimate);
-        kind.observe(observation, duration, typical, finest);
+        kind.observe(observation, duration, typical, finest, slowness / mean);
         actual
     }
 
@@ -182,7 +206,25 @@ impl Statistics {
             estimate: configured.unwrap_or(self.duration_default),
             confidence_percent: 0,
             samples: 0,
+            unsure_percent: 0,
         }
+    }
+
+    /// The moving average of a type, on a machine of this class.
+    pub(super) fn by_average(&self, kind: u32, class: Option<u32>) -> Prediction {
+        let average = self.by_type(kind);
+        let slowness = class.map_or(self.speeds.mean(), |class| self.speeds.slowness(class));
+        let estimate = average.estimate.0 as f32 * (slowness / self.speeds.mean());
+        Prediction { estimate: micros(estimate), ..average }
+    }
+
+    /// How much shorter than predicted the job may prove to be on this class, in hundredths.
+    pub(super) fn unsure_percent(&self, features: &Features, class: Option<u32>) -> u8 {
+        let Some(class) = class else { return 0 };
+        if self.cells.contains_key(&Key::new(Level::Size, features, Some(class))) {
+            return 0;
+        }
+        self.speeds.unsure_percent(class)
     }
 
     /// The estimate of the finest key that has a history, unless that of a coarser one has proved
@@ -197,12 +239,10 @@ impl Statistics {
             choice.consider(self.known(Key::new(level, features, None)), scale);
         }
         choice.consider(self.kinds.get(&features.kind).and_then(TypeHistory::typical), scale);
-        if let Some(belief) = choice.best() {
-            return prediction(belief);
+        match choice.best() {
+            Some(belief) => prediction(belief),
+            None => self.by_average(features.kind, class),
         }
-        let unknown = self.by_type(features.kind);
-        let estimate = unknown.estimate.0 as f32 * (scale / self.speeds.mean());
-        Prediction { estimate: micros(estimate), ..unknown }
     }
 
     /// Whether the moving average has lately been nearer for this type than the finest key.
@@ -244,6 +284,7 @@ fn prediction(belief: Belief) -> Prediction {
         estimate: micros(belief.estimate),
         confidence_percent: belief.confidence_percent(),
         samples: belief.samples,
+        unsure_percent: 0,
     }
 }
 
