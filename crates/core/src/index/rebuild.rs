@@ -10,7 +10,7 @@ impl State {
         for (no, run) in self.runs.iter() {
             self.index.run_ids.insert(run.id.clone(), no);
         }
-        for id in self.ids.iter().filter(|id| !self.jobs.get(id.job).is_some()) {
+        for id in self.ids.iter().filter(|id| self.jobs.get(id.job).is_none()) {
             self.index.former_ids.insert(id.name.clone(), id.job);
         }
         for key in self.keys.iter() {
