@@ -472,6 +472,13 @@ mod tests {
     }
 
     #[test]
+    fn spans_may_have_units() {
+        let spec = read(&json!({ "type": "t", "timeout": "5m", "delay": "250ms" }));
+        assert_eq!(spec.timeout, Some(Micros::from_secs(300)));
+        assert_eq!(spec.extras().delay, Micros::from_millis(250));
+    }
+
+    #[test]
     fn of_a_job_that_says_little_little_is_written() {
         let spec = read(&json!({ "type": "t", "role": "r", "resources": { "cpu": 5 }, "cpu": 7 }));
         let expected = json!({

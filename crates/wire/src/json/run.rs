@@ -293,7 +293,9 @@ jobs:
         );
         refused(
             r#"{"type":"t","timeout":-1}"#,
-            expect!["timeout: is -1; it must be a number of seconds, at most 100 years"],
+            expect![[
+                r#"timeout: is -1; it must be a number of seconds, or a text with a unit as "5m", at most 100 years"#
+            ]],
         );
         refused(
             r#"{"jobs":[{"type":"t"},{"type":"t","tags":"x"}]}"#,
