@@ -23,7 +23,7 @@ impl Ages {
             let mut index = points.len() % 2;
             points.retain(|_| {
                 index += 1;
-                index % 2 == 0
+                index.is_multiple_of(2)
             });
         }
         (!points.is_empty()).then_some(Ages(points))

@@ -79,7 +79,7 @@ fn a_merge_leaves_out_what_had_its_time_and_keeps_the_latest_of_a_key() {
 #[test]
 fn an_end_in_the_middle_of_a_merge_leaves_all_keys_and_no_file_that_nobody_needs() {
     let dir = tempfile::tempdir().unwrap();
-    let runs = vec![
+    let runs = [
         run(dir.path(), 1..=10),
         run(dir.path(), 11..=20),
         run(dir.path(), 21..=30),

@@ -265,8 +265,8 @@ impl Writer {
         let merged: Vec<Arc<Run>> = self.runs.splice(range, [Arc::new(run)]).collect();
         self.show();
         // The last one was replaced in its place.
-        let others = merged.iter().filter(|run| run.path() != path);
-        others.map(|run| run.remove()).collect::<Result<(), _>>().map_err(KeysError::Io)
+        let mut others = merged.iter().filter(|run| run.path() != path);
+        others.try_for_each(|run| run.remove()).map_err(KeysError::Io)
     }
 }
 
