@@ -37,6 +37,7 @@ examples! {
     "bellwether pin": "bellwether pin later w1";
     "bellwether pause": "bellwether pause exec";
     "bellwether resume": "bellwether resume exec", "bellwether resume --all";
+    "bellwether cluster status": "bellwether cluster status";
     "bellwether config get": "bellwether config get retry_base";
     "bellwether config set": "bellwether config set retry_base=2s --dry-run";
     "bellwether config diff": "bellwether config diff";
