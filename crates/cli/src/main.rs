@@ -46,7 +46,6 @@ struct Arguments {
 }
 
 #[derive(Debug, Subcommand)]
-#[expect(clippy::large_enum_variant, reason = "there is one of it, and it is taken apart at once")]
 enum Command {
     Serve(serve::Arguments),
     Worker(worker::Arguments),
