@@ -8,5 +8,6 @@
 
 mod door;
 pub mod shared;
+pub mod member;
 
 pub use door::{Cluster, ClusterError, ClusterStatus, Leader, MemberId, MemberStatus, News, Role};
