@@ -13,6 +13,8 @@ mod codec;
 pub mod conformance;
 pub mod copy;
 mod disk;
+pub mod copy;
+pub mod disk;
 pub mod envelope;
 pub mod file;
 pub mod journal;

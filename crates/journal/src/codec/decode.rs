@@ -23,6 +23,16 @@ pub struct Record {
 }
 
 impl Record {
+    /// The record of these bytes, which follows `prior` and must hash to `chain`.
+    pub fn verified(prior: Head, chain: Chain, bytes: Bytes) -> Result<Record, Damage> {
+        record(prior, chain, bytes)
+    }
+
+    /// The same check, without reading its events: gives the head after it.
+    pub fn check(prior: Head, chain: Chain, bytes: &[u8]) -> Result<Head, Damage> {
+        verify(prior, chain, bytes)
+    }
+
     pub fn first(&self) -> Seq {
         self.entries.first().expect("a record has entries").seq
     }

@@ -15,13 +15,13 @@ const PATIENCE: Duration = Duration::from_millis(400);
 
 /// Held until dropped, or until the process ends however it ends.
 #[derive(Debug)]
-pub(crate) struct DirectoryLock {
+pub struct DirectoryLock {
     file: File,
     directory: PathBuf,
 }
 
 impl DirectoryLock {
-    pub(crate) fn take(dir: &Path) -> Result<DirectoryLock, OpenError> {
+    pub fn take(dir: &Path) -> Result<DirectoryLock, OpenError> {
         let path = dir.join(FILE);
         let mut file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?;
@@ -37,7 +37,7 @@ impl DirectoryLock {
 
     /// Whether the directory is still the one that was locked. Whatever is written to files that
     /// nobody can find any more is lost with the process, however durable it seems.
-    pub(crate) fn check(&self) -> Result<(), AppendError> {
+    pub fn check(&self) -> Result<(), AppendError> {
         let (held, found) = (self.file.metadata(), fs::metadata(self.directory.join(FILE)));
         let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
         match (held.map(identity), found.map(identity)) {

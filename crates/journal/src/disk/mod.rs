@@ -6,6 +6,9 @@ pub(crate) mod lock;
 pub(crate) mod snapshots;
 pub(crate) mod witness;
 
+pub use lock::DirectoryLock;
+pub use snapshots::SnapshotFiles;
+
 use std::fs::File;
 use std::io;
 use std::path::Path;

@@ -18,14 +18,17 @@ const UNFINISHED: &str = "snapshot.unfinished";
 /// As much is written before the disk is asked to keep it: a sync of all of a large snapshot at once
 /// would hold up those of the journal.
 const SYNCED_BYTES: usize = 4 << 20;
+/// As much is read at once of a file that is checked.
+const CHECKED_BYTES: usize = 1 << 20;
 
+/// Of one directory.
 #[derive(Debug, Clone)]
-pub(crate) struct SnapshotFiles {
+pub struct SnapshotFiles {
     dir: PathBuf,
 }
 
 impl SnapshotFiles {
-    pub(crate) fn new(dir: &Path) -> SnapshotFiles {
+    pub fn new(dir: &Path) -> SnapshotFiles {
         SnapshotFiles { dir: dir.to_owned() }
     }
 
@@ -54,6 +57,49 @@ impl SnapshotFiles {
             Err(error) => return Err(error),
         };
         Ok(Some(Head { seq, chain: Chain(chain) }))
+    }
+
+    /// The latest as it lies there, header included, to be sent elsewhere. It stays readable when it
+    /// is replaced.
+    pub fn latest(&self) -> io::Result<Option<(Head, File)>> {
+        // It may be replaced between the look and the opening.
+        for _ in 0..3 {
+            let Some(head) = self.latest_head()? else { return Ok(None) };
+            match File::open(self.path(head.seq)) {
+                Ok(file) => return Ok(Some((head, file))),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a file that came from elsewhere is a snapshot of this state.
+    pub fn check(received: &Path, head: Head) -> Result<(), SnapshotError> {
+        let mut file = File::open(received)?;
+        let mut found = [0; HEADER_BYTES];
+        let mut hasher = hasher(head);
+        let mut buffer = vec![0; CHECKED_BYTES];
+        let complete = file.read_exact(&mut found);
+        loop {
+            match file.read(&mut buffer)? {
+                0 => break,
+                read => hasher.update(&buffer[..read]),
+            };
+        }
+        match complete {
+            Ok(()) if found == header(head, &hasher) => Ok(()),
+            Ok(()) | Err(_) => Err(SnapshotError::Damaged { at: head.seq }),
+        }
+    }
+
+    /// Makes a file that came from elsewhere the latest; durable when it returns.
+    pub fn adopt(&self, received: &Path, head: Head) -> Result<(), SnapshotError> {
+        SnapshotFiles::check(received, head)?;
+        File::open(received)?.sync_all()?;
+        fs::rename(received, self.path(head.seq))?;
+        sync_directory(&self.dir)?;
+        Ok(self.remove_before(head.seq)?)
     }
 
     fn path(&self, seq: Seq) -> PathBuf {
