@@ -4,7 +4,9 @@ use std::fmt;
 use std::time::Duration;
 
 use bellwether_core::model::{Epoch, Seq};
-use bellwether_journal::{Head, Journal, ReadError, Reader, Record, Snapshot, Snapshots};
+use bellwether_journal::{
+    Head, Journal, ReadError, Reader, Record, Snapshot, Snapshots, TruncateError,
+};
 
 /// A scheduler among several. Numbers are given once and never again: a wiped disk is a new member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -65,6 +67,12 @@ pub trait Cluster: Send {
 
     /// What is committed as far as this machine has it, for those who only look: history and registry.
     fn reader(&self) -> Result<Box<dyn Reader>, ReadError>;
+
+    /// Forgets records whose entries all lie before `seq`, on this machine; a saved state must stand
+    /// for them. A log that is kept elsewhere is not this member's to shorten.
+    fn truncate_before(&mut self, _seq: Seq) -> Result<(), TruncateError> {
+        Ok(())
+    }
 
     /// Where this member keeps the states that it has saved.
     fn snapshots(&self) -> Box<dyn Snapshots>;

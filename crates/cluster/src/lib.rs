@@ -7,7 +7,8 @@
 //! Deliberately absent: what records mean, and what a leader decides.
 
 mod door;
-pub mod shared;
 pub mod member;
+pub mod raft;
+pub mod shared;
 
 pub use door::{Cluster, ClusterError, ClusterStatus, Leader, MemberId, MemberStatus, News, Role};

@@ -12,8 +12,6 @@ pub mod chain;
 mod codec;
 pub mod conformance;
 pub mod copy;
-mod disk;
-pub mod copy;
 pub mod disk;
 pub mod envelope;
 pub mod file;
