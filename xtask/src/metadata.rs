@@ -26,6 +26,9 @@ pub(crate) struct Package {
 pub(crate) struct Dependency {
     pub(crate) name: String,
     pub(crate) kind: Option<DependencyKind>,
+    /// Built only where a feature asks for it.
+    #[serde(default)]
+    pub(crate) optional: bool,
     /// Set if it lies in this workspace.
     pub(crate) path: Option<String>,
 }
