@@ -153,6 +153,12 @@ impl Member {
         }
     }
 
+    /// Whether it still wants the votes that it has decided to ask for. To be asked, and acted upon,
+    /// before anything else is told: whoever hears of a leader in between has promised its own vote.
+    pub fn wants_votes(&self) -> bool {
+        matches!(self.state, State::Standing { asked_for_votes: true, .. })
+    }
+
     pub fn poll(&mut self) -> Option<Act> {
         self.acts.pop_front()
     }

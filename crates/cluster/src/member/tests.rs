@@ -55,6 +55,17 @@ fn silence_makes_it_ask_and_a_majority_that_is_willing_makes_it_stand() {
 }
 
 #[test]
+fn one_that_hears_of_a_leader_no_longer_wants_votes() {
+    let mut member = member_of(&[1, 2, 3]);
+    member.handle_tick(member.deadline());
+    assert!(!member.wants_votes(), "nobody has answered yet");
+    member.handle_willing(Round(1), THIRD);
+    assert!(member.wants_votes());
+    member.handle_leader(ms(1_400), OTHER, Epoch(1 << 16 | 2));
+    assert!(!member.wants_votes());
+}
+
+#[test]
 fn a_leader_that_is_heard_is_waited_for_again() {
     let mut member = member_of(&[1, 2, 3]);
     member.handle_leader(ms(1_100), OTHER, Epoch(1 << 16 | 2));

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 
 use super::bell::Bell;
 use super::clock;
+use crate::door::Role;
 use crate::member::{Act, Member};
 
 /// Clones are the same board.
@@ -95,30 +96,42 @@ impl Sheet {
     fn perform(&mut self, act: Act) -> bool {
         match act {
             Act::ExtendLease(until) => {
-                let epoch = self.member.leading();
-                let known = self.reign.as_ref().map(|reign| reign.epoch);
-                if known != epoch {
-                    self.reign = epoch.map(Accession::new);
-                }
-                if let Some(reign) = &self.reign {
+                if let Some(reign) = self.current() {
                     reign.lease.extend(until);
                 }
-                false
+                // Whoever waits for a lease to begin its reign looks again.
+                self.member.role() == Role::Acceding
             }
             Act::Accede(epoch) => {
-                if let Some(reign) = self.reign.as_mut().filter(|reign| reign.epoch == epoch) {
+                if let Some(reign) = self.current().filter(|reign| reign.epoch == epoch) {
                     reign.applied = true;
                 }
                 true
             }
             Act::EndLease => {
-                if let Some(reign) = self.reign.take() {
-                    reign.lease.end();
-                    reign.over.send_replace(true);
-                }
+                self.end();
                 true
             }
             Act::Ask(_) | Act::Elect | Act::Beat | Act::StepDown(_) => false,
+        }
+    }
+}
+
+impl Sheet {
+    /// Of the epoch that the member leads in now.
+    fn current(&mut self) -> Option<&mut Accession> {
+        let epoch = self.member.leading()?;
+        if self.reign.as_ref().is_none_or(|reign| reign.epoch != epoch) {
+            self.end();
+            self.reign = Some(Accession::new(epoch));
+        }
+        self.reign.as_mut()
+    }
+
+    fn end(&mut self) {
+        if let Some(reign) = self.reign.take() {
+            reign.lease.end();
+            reign.over.send_replace(true);
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::future::Future as _;
 use std::sync::{Arc, OnceLock};
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use bellwether_core::model::{Epoch, Seq};
@@ -159,13 +161,27 @@ impl Node {
     async fn perform(&self, raft: &Raft, act: Act) {
         match act {
             Act::Ask(round) => self.ask(round),
+            Act::Elect => self.elect(raft),
             // If the log has stopped, its metrics say so, too.
-            Act::Elect => drop(raft.trigger().elect().await),
             Act::Beat => drop(raft.trigger().heartbeat().await),
             Act::StepDown(epoch) => self.step_down(raft, epoch).await,
             // Done where it was decided.
             Act::Accede(_) | Act::ExtendLease(_) | Act::EndLease => {}
         }
+    }
+
+    /// Under the member's lock: a message of a leader that comes now is told to the member before it
+    /// reaches the log, so it can't be confirmed first and betrayed by an older wish to stand.
+    fn elect(&self, raft: &Raft) {
+        self.board.tell(|member, _| {
+            if member.wants_votes() {
+                let trigger = raft.trigger();
+                let mut elect = std::pin::pin!(trigger.elect());
+                // Sent at the first poll, or never, if the log has stopped.
+                let sent = elect.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+                drop(sent);
+            }
+        });
     }
 
     /// A leader of openraft can't be asked to step down, but it yields to a vote of a higher term: for
