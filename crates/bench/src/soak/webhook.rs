@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::Context as _;
+use bellwether_testbed::write_secret;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -77,13 +78,13 @@ impl Receiver {
         let anywhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let listener = TcpListener::bind(anywhere).await.context("failed to listen for posts")?;
         let (config, secret) = (folder.join("soak.yaml"), folder.join("secret"));
-        std::fs::write(&secret, SECRET)?;
+        write_secret(&secret, SECRET)?;
         let settings = serde_json::json!({ "webhooks": [{
             "url": format!("http://{}/", listener.local_addr()?),
             "kinds": "job_cancelled,job_dead_lettered",
             "secret_file": secret,
             "allow_private": true,
-            "attempts_max": 1_000,
+            "attempts_max": 100,
         }] });
         std::fs::write(&config, settings.to_string())?;
         let received = Arc::new(Received::default());
