@@ -1,6 +1,6 @@
 //! Why a job was skipped: the job that did not complete, however many were skipped in between.
 
-use bellwether_core::model::{Name, Settlement};
+use bellwether_core::model::{Name, Seq, Settlement};
 use bellwether_wire::v1;
 
 use super::Desk;
@@ -31,6 +31,8 @@ impl Desk {
     }
 
     async fn root_cause(&self, job: &v1::Job) -> Result<Option<v1::Job>, LookupError> {
+        // The job itself may be told before it is written; what it waited for is looked up in the file.
+        self.registry.reach(Seq(job.position)).await?;
         let mut broken = self.broken_dependency(job).await?;
         for _ in 1..CHAIN_MAX {
             let Some(skipped) = broken.as_ref().filter(|job| job.state() == v1::JobState::Skipped)
