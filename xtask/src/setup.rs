@@ -15,7 +15,7 @@ struct DebianPackage {
     program: &'static str,
 }
 
-const DEBIAN_PACKAGES: [DebianPackage; 8] = [
+const DEBIAN_PACKAGES: [DebianPackage; 10] = [
     // Runs the commands of the documentation.
     DebianPackage { package: "curl", program: "curl" },
     // Mounts the small disks that fill up.
@@ -26,6 +26,10 @@ const DEBIAN_PACKAGES: [DebianPackage; 8] = [
     DebianPackage { package: "redis-server", program: "redis-server" },
     DebianPackage { package: "nats-server", program: "nats-server" },
     DebianPackage { package: "rabbitmq-server", program: "rabbitmqctl" },
+    // Holds a log that several schedulers share.
+    DebianPackage { package: "postgresql-15", program: "postgres" },
+    // Elects one of them.
+    DebianPackage { package: "zookeeper", program: "zookeeper.jar" },
     // Scrapes the metrics, and checks them and the alert rules.
     DebianPackage { package: "prometheus", program: "promtool" },
     // Keeps decisions and executions.
@@ -33,7 +37,7 @@ const DEBIAN_PACKAGES: [DebianPackage; 8] = [
 ];
 
 /// Where Debian keeps servers, which is not on everybody's search path.
-const SERVER_FOLDER: &str = "/usr/sbin";
+const SERVER_FOLDERS: [&str; 3] = ["/usr/sbin", "/usr/lib/postgresql/15/bin", "/usr/share/java"];
 
 /// Beside the build, where the tests look for it.
 const PYTHON: &str = "target/python";
@@ -87,7 +91,7 @@ fn missing(packages: &[DebianPackage], search_path: &OsStr) -> Vec<&'static str>
 }
 
 fn is_installed(program: &str, search_path: &OsStr) -> bool {
-    let mut folders = std::env::split_paths(search_path).chain([PathBuf::from(SERVER_FOLDER)]);
+    let mut folders = std::env::split_paths(search_path).chain(SERVER_FOLDERS.map(PathBuf::from));
     folders.any(|folder| folder.join(program).is_file())
 }
 

@@ -18,6 +18,8 @@ pub mod file;
 pub mod journal;
 pub mod lease;
 pub mod memory;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 pub mod recorder;
 #[cfg(feature = "redis")]
 pub mod redis;

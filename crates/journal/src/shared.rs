@@ -68,10 +68,12 @@ pub trait SharedLog: Send {
     fn look(&mut self) -> Result<Sight, SharedError>;
 
     /// Begins a new reign, in the next epoch, unless the lease of another member still runs: one that
-    /// was started again need not wait for its own. From then on appends of earlier epochs fail.
+    /// was started again need not wait for its own. From then on appends of earlier epochs fail. The
+    /// epoch is later than `after`, too, which the log may have forgotten.
     fn accede(
         &mut self,
         candidate: &Candidate,
+        after: Epoch,
         lease: Duration,
     ) -> Result<Option<(Epoch, Head)>, SharedError>;
 
@@ -103,6 +105,9 @@ pub trait SharedLog: Send {
         snapshot: &Snapshot,
         before: Seq,
     ) -> Result<(), SharedError>;
+
+    /// Gives a log in which nothing was appended yet this state to begin with.
+    fn begin_at(&mut self, epoch: Epoch, snapshot: &Snapshot) -> Result<(), SharedError>;
 
     fn load_snapshot(&mut self) -> Result<Option<Snapshot>, SharedError>;
 }

@@ -14,6 +14,7 @@ mod secret;
 mod signal;
 mod small_disk;
 mod wall_clock;
+mod zookeeper;
 
 pub use cannot_run::cannot_run;
 pub use ports::{IN_A_ROW, Ports};
@@ -25,3 +26,4 @@ pub use secret::write_secret;
 pub use signal::signal;
 pub use small_disk::SmallDisk;
 pub use wall_clock::WallClock;
+pub use zookeeper::ZooKeeperServer;

@@ -5,10 +5,12 @@ use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use tempfile::TempDir;
 
 use crate::ports::Ports;
-use crate::process::{Pause, Process};
+use crate::process::{Pause, Process, wait_until};
 
 /// Where Debian keeps it, which is on nobody's search path.
 const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
@@ -46,9 +48,22 @@ impl PostgresServer {
         format!("postgres://bellwether@127.0.0.1:{}/postgres", self.port)
     }
 
-    /// Kills it with SIGKILL; [`PostgresServer::restart`] brings it back.
+    /// Kills it with SIGKILL, and those who serve its connections, which would go on;
+    /// [`PostgresServer::restart`] brings it back.
     pub fn kill(&mut self) -> io::Result<()> {
-        self.server.kill()
+        let serving = children(self.server.id())?;
+        self.server.kill()?;
+        for &process in &serving {
+            // It may have ended by itself.
+            match kill_process(process, Signal::KILL) {
+                Ok(()) | Err(Errno::SRCH) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        wait_until("end", || {
+            let gone = |process: &Pid| test_kill_process(*process) == Err(Errno::SRCH);
+            Ok(serving.iter().all(gone))
+        })
     }
 
     pub fn restart(&mut self) -> io::Result<()> {
@@ -69,7 +84,22 @@ fn launch(port: u16, data: &Path) -> io::Result<Process> {
     let mut command = program("postgres");
     command.arg("-D").arg(cluster(data)).arg("-k").arg(data);
     command.args(["-p", &port.to_string(), "-h", "127.0.0.1"]);
-    Process::start(&mut command)?.ready(port)
+    let server = Process::start(&mut command)?.ready(port)?;
+    // It listens before it answers.
+    wait_until("answer", || {
+        let mut ask = Command::new(Path::new(PROGRAMS).join("pg_isready"));
+        ask.args(["-q", "-h", "127.0.0.1", "-p", &port.to_string()]);
+        Ok(ask.status()?.success())
+    })?;
+    Ok(server)
+}
+
+/// Those that a process has started.
+fn children(parent: u32) -> io::Result<Vec<Pid>> {
+    let path = format!("/proc/{parent}/task/{parent}/children");
+    let numbers = std::fs::read_to_string(path)?;
+    let process = |number: &str| number.parse().ok().and_then(Pid::from_raw);
+    Ok(numbers.split_whitespace().filter_map(process).collect())
 }
 
 /// Run by somebody who is not root.

@@ -43,6 +43,11 @@ impl Process {
         Ok(self)
     }
 
+    /// The number of the process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     fn group(&self) -> io::Result<Pid> {
         let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         id.ok_or_else(|| io::Error::other("a process has a number"))
@@ -137,7 +142,11 @@ fn stands(process: &Path) -> bool {
     })
 }
 
-fn wait_until(what: &str, mut is_so: impl FnMut() -> io::Result<bool>) -> io::Result<()> {
+/// Waits until something is so, for as long as a server may take.
+pub(crate) fn wait_until(
+    what: &str,
+    mut is_so: impl FnMut() -> io::Result<bool>,
+) -> io::Result<()> {
     let began = Instant::now();
     while !is_so()? {
         if began.elapsed() > DEADLINE {

@@ -7,7 +7,7 @@ use bellwether_journal::{AppendError, Head, OpenError, ReadError, Recorder};
 use super::reign::ReignJournal;
 use super::renewal::Renewal;
 use super::upload::Uploads;
-use super::{Reigning, SharedCluster, clock, lock};
+use super::{Reigning, SharedCluster, clock, locked};
 use crate::door::{ClusterError, Leader, MemberId, News};
 use bellwether_journal::Lease;
 
@@ -28,7 +28,7 @@ pub(super) enum Trouble {
 impl SharedCluster {
     /// One look at the log, and what follows from it.
     pub(super) fn take_in(&mut self) -> Result<(), Trouble> {
-        let mine = lock(&self.mirror).head();
+        let mine = locked(&self.mirror).head();
         if self.position.seq < mine.seq {
             return self.tell_from_mirror();
         }
@@ -52,7 +52,7 @@ impl SharedCluster {
 
     /// What this machine has and the scheduler does not know yet.
     fn tell_from_mirror(&mut self) -> Result<(), Trouble> {
-        let reader = lock(&self.mirror).reader();
+        let reader = locked(&self.mirror).reader();
         for record in reader.read(self.position.seq.next())?.take(TELL_RECORDS_MAX) {
             let record = record?;
             self.position = record.head();
@@ -62,7 +62,7 @@ impl SharedCluster {
     }
 
     fn note_leader(&mut self, sight: &Sight) {
-        self.epoch = sight.epoch;
+        self.epoch = self.epoch.max(sight.epoch);
         let leader = sight.leader.as_ref().map(|(candidate, _)| Leader {
             id: MemberId(candidate.member),
             epoch: sight.epoch,
@@ -82,7 +82,7 @@ impl SharedCluster {
 
     /// Records behind the own copy: verified, kept here, and told.
     fn read_on(&mut self) -> Result<(), Trouble> {
-        let mut head = lock(&self.mirror).head();
+        let mut head = locked(&self.mirror).head();
         let records = self.log.read(head.seq, READ_BYTES_MAX)?;
         if records.is_empty() {
             return self.missing(head, "what follows is not there".to_owned());
@@ -92,7 +92,7 @@ impl SharedCluster {
                 Ok(record) => record,
                 Err(damage) => return self.missing(head, damage.flaw.to_string()),
             };
-            lock(&self.mirror).append(&raw)?;
+            locked(&self.mirror).append(&raw)?;
             head = record.head();
             if head.seq > self.position.seq {
                 self.position = head;
@@ -112,7 +112,7 @@ impl SharedCluster {
 
     /// The records that follow are no longer kept; a snapshot stands for them.
     fn start_over(&mut self) -> Result<(), Trouble> {
-        let mine = lock(&self.mirror).head();
+        let mine = locked(&self.mirror).head();
         let Some(snapshot) = self.log.load_snapshot()? else {
             return Err(Trouble::Lost("no snapshot stands for what was truncated".to_owned()));
         };
@@ -122,7 +122,7 @@ impl SharedCluster {
                 snapshot.head.seq
             )));
         }
-        lock(&self.mirror).start_over(&snapshot)?;
+        locked(&self.mirror).start_over(&snapshot)?;
         self.position = snapshot.head;
         self.news.push_back(News::Behind(snapshot));
         Ok(())
@@ -133,7 +133,7 @@ impl SharedCluster {
         if before <= self.forgotten {
             return;
         }
-        let mut mirror = lock(&self.mirror);
+        let mut mirror = locked(&self.mirror);
         let stands_for = mirror.snapshots().head();
         if stands_for.is_ok_and(|head| head.is_some_and(|head| head.seq.next() >= before))
             && mirror.truncate_before(before).is_ok()
@@ -145,7 +145,7 @@ impl SharedCluster {
     /// Asks to lead, and if it may takes in what was appended up to that moment.
     fn stand(&mut self) -> Result<(), Trouble> {
         let asked = clock::now();
-        let Some((epoch, head)) = self.log.accede(&self.me, self.options.lease)? else {
+        let Some((epoch, head)) = self.log.accede(&self.me, self.epoch, self.options.lease)? else {
             return Ok(());
         };
         let lease = Lease::until(self.options.end_of_lease(asked));
@@ -159,7 +159,7 @@ impl SharedCluster {
         match self.reach(head).and_then(|()| (self.connect)().map_err(Trouble::from)) {
             Ok(log) => {
                 let mirror = std::sync::Arc::clone(&self.mirror);
-                let reader = lock(&mirror).reader();
+                let reader = locked(&mirror).reader();
                 self.reigning = Some(Reigning { epoch, lease: lease.clone() });
                 self.epoch = epoch;
                 self.tell_leader(Some(Leader {
@@ -191,10 +191,10 @@ impl SharedCluster {
 
     /// Nobody else appends any more: this is all there is.
     fn reach(&mut self, head: Head) -> Result<(), Trouble> {
-        while lock(&self.mirror).head().seq < head.seq {
+        while locked(&self.mirror).head().seq < head.seq {
             self.read_on()?;
         }
-        compare(lock(&self.mirror).head(), head)
+        compare(locked(&self.mirror).head(), head)
     }
 }
 

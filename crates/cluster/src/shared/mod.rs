@@ -6,10 +6,14 @@
 
 mod clock;
 mod follow;
+mod lock;
 mod options;
+mod recover;
 mod reign;
 mod renewal;
 mod upload;
+#[cfg(feature = "zookeeper")]
+mod zookeeper;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -27,7 +31,11 @@ use crate::door::{
 };
 use follow::Trouble;
 
+pub use lock::Lock;
 pub use options::SharedOptions;
+pub use recover::{RecoverError, Recovered, recover};
+#[cfg(feature = "zookeeper")]
+pub use zookeeper::{ZooKeeperLock, ZooKeeperOptions};
 
 /// Makes another connection to the log. Follower, leader and lease each have their own.
 pub type Connect = Arc<dyn Fn() -> Result<Box<dyn SharedLog>, SharedError> + Send + Sync>;
@@ -55,6 +63,8 @@ pub struct SharedCluster {
     next_look: Instant,
     /// After a resignation others come first.
     stands_from: Instant,
+    /// Chooses among those who would stand; else the first does.
+    lock: Option<Box<dyn Lock>>,
     /// Up to here the copy was truncated.
     forgotten: Seq,
     lost: Option<String>,
@@ -81,6 +91,7 @@ impl SharedCluster {
             Err(error) => return Err(error.into()),
         }
         let member = enrolled(dir, log.as_mut())?;
+        let epoch = last_epoch(&mirror)?;
         let now = Instant::now();
         Ok(SharedCluster {
             me: Candidate { member, grpc: address.grpc, http: address.http },
@@ -92,17 +103,23 @@ impl SharedCluster {
             news: VecDeque::new(),
             leader: None,
             lease_left: None,
-            epoch: Epoch(0),
+            epoch,
             reigning: None,
             next_look: now,
             stands_from: now,
+            lock: None,
             forgotten: Seq(0),
             lost: None,
         })
     }
 
+    /// From now on it stands only while it holds this lock.
+    pub fn elect_by(&mut self, lock: Box<dyn Lock>) {
+        self.lock = Some(lock);
+    }
+
     fn may_stand(&self) -> bool {
-        Instant::now() >= self.stands_from
+        Instant::now() >= self.stands_from && self.lock.as_ref().is_none_or(|lock| lock.is_held())
     }
 
     /// When something may have changed.
@@ -121,13 +138,17 @@ impl SharedCluster {
         }
         match self.take_in() {
             Ok(()) => {
-                self.next_look = Instant::now() + self.pause();
+                // Where something was new, more may be.
+                let pause = if self.news.is_empty() { self.pause() } else { Duration::ZERO };
+                self.next_look = Instant::now() + pause;
                 Ok(())
             }
             Err(trouble) => {
                 self.next_look = Instant::now() + RETRY_AFTER;
                 if let Trouble::Lost(why) = &trouble {
                     self.lost = Some(why.clone());
+                    // One that never leads must not keep others from it.
+                    self.lock = None;
                 }
                 Err(trouble.into())
             }
@@ -171,20 +192,23 @@ impl Cluster for SharedCluster {
         let Some(reigning) = &self.reigning else { return Ok(()) };
         reigning.lease.end();
         self.stands_from = Instant::now() + 2 * self.options.lease;
+        if let Some(lock) = &self.lock {
+            lock.release();
+        }
         let epoch = reigning.epoch;
         self.log.resign(epoch).map_err(|error| Trouble::from(error).into())
     }
 
     fn reader(&self) -> Result<Box<dyn Reader>, ReadError> {
-        Ok(lock(&self.mirror).reader())
+        Ok(locked(&self.mirror).reader())
     }
 
     fn snapshots(&self) -> Box<dyn Snapshots> {
-        lock(&self.mirror).snapshots()
+        locked(&self.mirror).snapshots()
     }
 
     fn status(&self) -> ClusterStatus {
-        let committed = lock(&self.mirror).head().seq;
+        let committed = locked(&self.mirror).head().seq;
         let me = MemberStatus {
             id: MemberId(self.me.member),
             address: self.me.grpc.clone(),
@@ -252,6 +276,17 @@ fn enrolled(dir: &Path, log: &mut dyn SharedLog) -> Result<u16, StartError> {
     }
 }
 
-fn lock(mirror: &Mutex<Mirror>) -> MutexGuard<'_, Mirror> {
+/// Of the last record here. The log may have lost it, and a new reign must be later all the same.
+fn last_epoch(mirror: &Mirror) -> Result<Epoch, StartError> {
+    let (reader, head) = (mirror.reader(), mirror.head());
+    let unreadable = |error: ReadError| StartError::Mirror(error.into());
+    if head.seq <= reader.base().map_err(unreadable)?.seq {
+        return Ok(Epoch(0));
+    }
+    let last = reader.read(head.seq).map_err(unreadable)?.next().transpose();
+    Ok(last.map_err(unreadable)?.map_or(Epoch(0), |record| record.epoch))
+}
+
+fn locked(mirror: &Mutex<Mirror>) -> MutexGuard<'_, Mirror> {
     mirror.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -17,7 +17,7 @@ use bytes::Bytes;
 use super::options::SharedOptions;
 use super::renewal::Renewal;
 use super::upload::Uploads;
-use super::{clock, lock};
+use super::{clock, locked};
 
 /// Between two questions whether an append has arrived.
 const ASK_AGAIN: Duration = Duration::from_millis(5);
@@ -110,7 +110,7 @@ impl Journal for ReignJournal {
             return Err(error);
         }
         // A leader whose own copy ends could show nobody what it decides: another one leads.
-        lock(&self.mirror).append(&record).map_err(|_| {
+        locked(&self.mirror).append(&record).map_err(|_| {
             self.lease.end();
             AppendError::Deposed
         })?;
@@ -119,14 +119,14 @@ impl Journal for ReignJournal {
     }
 
     fn reader(&self) -> Result<Box<dyn Reader>, ReadError> {
-        Ok(lock(&self.mirror).reader())
+        Ok(locked(&self.mirror).reader())
     }
 
     fn truncate_before(&mut self, seq: Seq) -> Result<(), TruncateError> {
         if !self.lease.holds_at(clock::now()) {
             return Err(AppendError::Deposed.into());
         }
-        lock(&self.mirror).truncate_before(seq)?;
+        locked(&self.mirror).truncate_before(seq)?;
         self.uploads.start(self.epoch, self.snapshots(), seq);
         Ok(())
     }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use bellwether_cluster::shared::Connect;
+use bellwether_journal::postgres::{PostgresLog, PostgresOptions};
 use bellwether_journal::redis::{RedisLog, RedisOptions};
-use bellwether_testbed::RedisServer;
+use bellwether_testbed::{PostgresServer, RedisServer};
 
 /// A server with any number of logs in it.
 pub(crate) trait Backend {
@@ -39,6 +40,38 @@ impl Backend for Redis {
             prefix: format!("log{number}"),
             allow_loss: false,
         })
+    }
+
+    fn kill(&mut self) {
+        self.server.kill().unwrap();
+    }
+
+    fn restart(&mut self) {
+        self.server.restart().unwrap();
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Postgres {
+    server: PostgresServer,
+    logs: AtomicU32,
+}
+
+impl Postgres {
+    pub(crate) fn start() -> Postgres {
+        Postgres { server: PostgresServer::start().unwrap(), logs: AtomicU32::new(0) }
+    }
+}
+
+impl Backend for Postgres {
+    fn log(&self) -> Connect {
+        let number = self.logs.fetch_add(1, Ordering::Relaxed);
+        let options = PostgresOptions {
+            url: self.server.url(),
+            schema: format!("Log \"{number}\""),
+            allow_loss: false,
+        };
+        Arc::new(move || Ok(Box::new(PostgresLog::new(&options)?)))
     }
 
     fn kill(&mut self) {

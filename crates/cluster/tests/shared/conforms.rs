@@ -9,7 +9,7 @@ use bellwether_journal::conformance::{self, Bed};
 use bellwether_journal::shared::SharedLog;
 use tempfile::TempDir;
 
-use crate::backend::{Backend, Redis};
+use crate::backend::{Backend, Postgres, Redis};
 use crate::scheduler::Scheduler;
 
 struct LogBed(Connect);
@@ -71,4 +71,16 @@ fn redis_is_a_shared_log() {
 fn reigns_over_redis_are_journals() {
     let redis = Redis::start();
     conformance::run(|| ReignBed::new(redis.log()));
+}
+
+#[test]
+fn postgres_is_a_shared_log() {
+    let postgres = Postgres::start();
+    conformance::shared::run(|| LogBed(postgres.log()));
+}
+
+#[test]
+fn reigns_over_postgres_are_journals() {
+    let postgres = Postgres::start();
+    conformance::run(|| ReignBed::new(postgres.log()));
 }

@@ -80,9 +80,10 @@ impl SharedLog for Linked {
     fn accede(
         &mut self,
         candidate: &Candidate,
+        after: Epoch,
         lease: Duration,
     ) -> Result<Option<(Epoch, Head)>, SharedError> {
-        self.over(|log| log.accede(candidate, lease))
+        self.over(|log| log.accede(candidate, after, lease))
     }
 
     fn renew(&mut self, epoch: Epoch, lease: Duration) -> Result<bool, SharedError> {
@@ -123,6 +124,10 @@ impl SharedLog for Linked {
         before: Seq,
     ) -> Result<(), SharedError> {
         self.over(|log| log.save_snapshot(epoch, snapshot, before))
+    }
+
+    fn begin_at(&mut self, epoch: Epoch, snapshot: &Snapshot) -> Result<(), SharedError> {
+        self.over(|log| log.begin_at(epoch, snapshot))
     }
 
     fn load_snapshot(&mut self) -> Result<Option<Snapshot>, SharedError> {

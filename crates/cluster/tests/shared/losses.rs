@@ -2,20 +2,27 @@
 
 use std::fs;
 
-use bellwether_cluster::shared::{Address, SharedCluster, SharedOptions, StartError};
+use bellwether_cluster::shared::{Address, SharedCluster, SharedOptions, StartError, recover};
 use bellwether_cluster::{Cluster as _, ClusterError};
-use bellwether_core::model::Seq;
+use bellwether_core::model::{Epoch, Seq};
+use bellwether_journal::Snapshot;
 use bellwether_journal::redis::RedisOptions;
 use bellwether_journal::shared::SharedError;
 use bellwether_testbed::RedisServer;
+use bytes::Bytes;
 use tempfile::tempdir;
 
-use crate::backend::{Backend, Redis, connect_to_redis};
+use crate::backend::{Backend, Postgres, Redis, connect_to_redis};
 use crate::scheduler::{Scheduler, copy_of};
 
 #[test]
 fn killed_server_loses_nothing_that_was_acknowledged_over_redis() {
     killed_server_loses_nothing_that_was_acknowledged(&mut Redis::start());
+}
+
+#[test]
+fn killed_server_loses_nothing_that_was_acknowledged_over_postgres() {
+    killed_server_loses_nothing_that_was_acknowledged(&mut Postgres::start());
 }
 
 fn killed_server_loses_nothing_that_was_acknowledged(backend: &mut impl Backend) {
@@ -62,6 +69,64 @@ fn lost_tail_is_noticed_and_nobody_who_applied_it_leads() {
         assert!(error.to_string().contains("position 5 was applied here"), "{error}");
         assert!(scheduler.step().is_err(), "it stays so");
     }
+}
+
+#[test]
+fn lost_tail_is_appended_again_from_a_copy() {
+    let mut server = RedisServer::with(&["--appendonly", "no"]).unwrap();
+    let log = connect_to_redis(options(&server, true));
+    let dirs = [tempdir().unwrap(), tempdir().unwrap()];
+    let mut first = Scheduler::start(dirs[0].path(), "first", log.clone());
+    first.lead();
+    for _ in 0..8 {
+        first.append(5).unwrap();
+    }
+    let journal = first.journal.as_mut().unwrap();
+    let snapshot = Snapshot { head: journal.head(), bytes: Bytes::from_static(b"state") };
+    journal.save_snapshot(&snapshot).unwrap();
+    first.append(5).unwrap();
+    let (acknowledged, head) = (first.applied.clone(), first.head);
+    drop(first);
+    for _ in 0..2 {
+        server.kill().unwrap();
+        server.restart().unwrap();
+        let recovered = recover(dirs[0].path(), &log).unwrap();
+        assert_eq!((recovered.from, recovered.to), (Seq(0), head.seq));
+        let again = recover(dirs[0].path(), &log).unwrap();
+        assert_eq!((again.from, again.to), (head.seq, head.seq), "nothing is lost any more");
+    }
+    let mut first = Scheduler::start(dirs[0].path(), "first", log.clone());
+    first.lead();
+    assert_eq!(first.applied, acknowledged);
+    first.append(1).unwrap();
+    assert!(first.journal.as_ref().unwrap().epoch() > Epoch(2), "no epoch comes again");
+    let mut second = Scheduler::start(dirs[1].path(), "second", log);
+    second.step_until("catch up", |second| second.head == first.head);
+}
+
+#[test]
+fn lost_log_of_which_a_part_was_forgotten_begins_again_with_a_snapshot() {
+    let mut server = RedisServer::with(&["--appendonly", "no"]).unwrap();
+    let log = connect_to_redis(options(&server, true));
+    let dirs = [tempdir().unwrap(), tempdir().unwrap()];
+    let mut first = Scheduler::start(dirs[0].path(), "first", log.clone());
+    first.lead();
+    first.append(5).unwrap();
+    let snapshot = Snapshot { head: first.head, bytes: Bytes::from_static(b"state") };
+    log().unwrap().save_snapshot(Epoch(1), &snapshot, Seq(6)).unwrap();
+    first.append(5).unwrap();
+    // It knows the beginning by the snapshot only.
+    let mut second = Scheduler::start(dirs[1].path(), "second", log.clone());
+    second.step_until("catch up", |second| second.head == first.head);
+    assert_eq!(second.begun_with, Some(snapshot));
+    let head = second.head;
+    drop((first, second));
+    server.kill().unwrap();
+    server.restart().unwrap();
+    assert_eq!(recover(dirs[1].path(), &log).unwrap().to, head.seq);
+    let mut first = Scheduler::start(dirs[0].path(), "first", log);
+    first.lead();
+    assert_eq!(first.head, head);
 }
 
 #[test]

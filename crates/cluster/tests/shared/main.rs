@@ -3,6 +3,8 @@
 
 mod backend;
 mod conforms;
+#[cfg(feature = "zookeeper")]
+mod elected;
 mod link;
 mod losses;
 mod scheduler;

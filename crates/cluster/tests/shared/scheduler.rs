@@ -34,6 +34,12 @@ impl Scheduler {
         Scheduler { cluster, applied, head, begun_with: None, leader: None, journal: None }
     }
 
+    /// It stands only while it holds this lock.
+    #[cfg(feature = "zookeeper")]
+    pub(crate) fn elect_by(&mut self, lock: impl bellwether_cluster::shared::Lock + 'static) {
+        self.cluster.elect_by(Box::new(lock));
+    }
+
     /// Takes in the next thing, if there is one soon.
     pub(crate) fn step(&mut self) -> Result<(), ClusterError> {
         match self.cluster.poll(PATIENCE)? {

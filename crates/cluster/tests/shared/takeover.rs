@@ -6,13 +6,18 @@ use bellwether_journal::{AppendError, Snapshot};
 use bytes::Bytes;
 use tempfile::tempdir;
 
-use crate::backend::{Backend, Redis};
+use crate::backend::{Backend, Postgres, Redis};
 use crate::link::Link;
 use crate::scheduler::{Scheduler, copy_of};
 
 #[test]
 fn follower_takes_over_from_a_leader_that_is_gone_over_redis() {
     follower_takes_over_from_a_leader_that_is_gone(&Redis::start());
+}
+
+#[test]
+fn follower_takes_over_from_a_leader_that_is_gone_over_postgres() {
+    follower_takes_over_from_a_leader_that_is_gone(&Postgres::start());
 }
 
 fn follower_takes_over_from_a_leader_that_is_gone(backend: &impl Backend) {
@@ -42,6 +47,11 @@ fn follower_takes_over_from_a_leader_that_is_gone(backend: &impl Backend) {
 #[test]
 fn leader_that_is_cut_off_falls_silent_before_another_leads_over_redis() {
     leader_that_is_cut_off_falls_silent_before_another_leads(&Redis::start());
+}
+
+#[test]
+fn leader_that_is_cut_off_falls_silent_before_another_leads_over_postgres() {
+    leader_that_is_cut_off_falls_silent_before_another_leads(&Postgres::start());
 }
 
 fn leader_that_is_cut_off_falls_silent_before_another_leads(backend: &impl Backend) {
@@ -75,6 +85,11 @@ fn leader_that_resigns_hands_over_at_once_over_redis() {
     leader_that_resigns_hands_over_at_once(&Redis::start());
 }
 
+#[test]
+fn leader_that_resigns_hands_over_at_once_over_postgres() {
+    leader_that_resigns_hands_over_at_once(&Postgres::start());
+}
+
 fn leader_that_resigns_hands_over_at_once(backend: &impl Backend) {
     let (log, dirs) = (backend.log(), [tempdir().unwrap(), tempdir().unwrap()]);
     let mut first = Scheduler::start(dirs[0].path(), "first", log.clone());
@@ -97,6 +112,11 @@ fn append_without_an_answer_is_found_out_about_over_redis() {
     append_without_an_answer_is_found_out_about(&Redis::start());
 }
 
+#[test]
+fn append_without_an_answer_is_found_out_about_over_postgres() {
+    append_without_an_answer_is_found_out_about(&Postgres::start());
+}
+
 fn append_without_an_answer_is_found_out_about(backend: &impl Backend) {
     let (log, link) = (backend.log(), Link::default());
     let dir = tempdir().unwrap();
@@ -112,6 +132,11 @@ fn append_without_an_answer_is_found_out_about(backend: &impl Backend) {
 #[test]
 fn record_of_unknown_fate_is_told_if_it_was_kept_over_redis() {
     record_of_unknown_fate_is_told_if_it_was_kept(&Redis::start());
+}
+
+#[test]
+fn record_of_unknown_fate_is_told_if_it_was_kept_over_postgres() {
+    record_of_unknown_fate_is_told_if_it_was_kept(&Postgres::start());
 }
 
 fn record_of_unknown_fate_is_told_if_it_was_kept(backend: &impl Backend) {
@@ -133,6 +158,11 @@ fn record_of_unknown_fate_is_told_if_it_was_kept(backend: &impl Backend) {
 #[test]
 fn who_joins_late_begins_with_a_snapshot_over_redis() {
     who_joins_late_begins_with_a_snapshot(&Redis::start());
+}
+
+#[test]
+fn who_joins_late_begins_with_a_snapshot_over_postgres() {
+    who_joins_late_begins_with_a_snapshot(&Postgres::start());
 }
 
 fn who_joins_late_begins_with_a_snapshot(backend: &impl Backend) {

@@ -45,6 +45,8 @@ pub fn run<B: SharedBed>(mut bed: impl FnMut() -> B) {
     one_of_two_appends_at_the_same_place(&bed());
     snapshot_stands_for_what_is_forgotten(&bed());
     snapshot_replaces_the_one_before(&bed());
+    epoch_is_later_than_what_the_candidate_knows(&bed());
+    empty_log_begins_with_a_snapshot(&bed());
 }
 
 fn candidate(member: u16) -> Candidate {
@@ -66,7 +68,7 @@ fn records(epoch: Epoch, after: Head, count: usize) -> Vec<RawRecord> {
 }
 
 fn accede(log: &mut dyn SharedLog, member: u16, lease: Duration) -> (Epoch, Head) {
-    log.accede(&candidate(member), lease)
+    log.accede(&candidate(member), Epoch(0), lease)
         .expect("the log can be reached")
         .expect("nobody else leads")
 }
@@ -137,7 +139,7 @@ fn reads_some_at_a_time(bed: &impl SharedBed) {
 fn one_leads_while_its_lease_runs(bed: &impl SharedBed) {
     let (mut first, mut second) = (bed.connect(), bed.connect());
     accede(first.as_mut(), 1, LONG);
-    let refused = second.accede(&candidate(2), LONG).expect("the log can be reached");
+    let refused = second.accede(&candidate(2), Epoch(0), LONG).expect("the log can be reached");
     assert_eq!(refused, None);
     let sight = second.look().expect("the log can be reached");
     let (leader, left) = sight.leader.expect("one leads");
@@ -231,7 +233,9 @@ fn one_of_many_accedes(bed: &impl SharedBed) {
     let stood: Vec<Option<(Epoch, Head)>> = std::thread::scope(|scope| {
         let stand = |member| {
             let mut log = bed.connect();
-            scope.spawn(move || log.accede(&candidate(member), LONG).expect("it can be reached"))
+            scope.spawn(move || {
+                log.accede(&candidate(member), Epoch(0), LONG).expect("it can be reached")
+            })
         };
         let threads: Vec<_> = (1..=8).map(stand).collect();
         threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
@@ -289,4 +293,27 @@ fn snapshot_replaces_the_one_before(bed: &impl SharedBed) {
     let sight = log.look().expect("the log can be reached");
     assert_eq!((sight.base, sight.head), (head, head), "all records are forgotten, none is lost");
     assert!(log.read(head.seq, BYTES).expect("the log can be reached").is_empty());
+}
+
+fn epoch_is_later_than_what_the_candidate_knows(bed: &impl SharedBed) {
+    let mut log = bed.connect();
+    for (after, epoch) in [(Epoch(7), Epoch(8)), (Epoch(3), Epoch(9)), (Epoch(9), Epoch(10))] {
+        let acceded = log.accede(&candidate(1), after, LONG).expect("the log can be reached");
+        assert_eq!(acceded, Some((epoch, Head::GENESIS)));
+    }
+}
+
+fn empty_log_begins_with_a_snapshot(bed: &impl SharedBed) {
+    let (mut log, mut model) = (bed.connect(), Recorder::new(Head::GENESIS));
+    let head = model.record(Epoch(1), &Samples::new(7, Seq(0)).entries(30));
+    let (epoch, _) = accede(log.as_mut(), 1, LONG);
+    let snapshot = Snapshot { head, bytes: Bytes::from_static(b"state") };
+    log.begin_at(epoch, &snapshot).expect("there is room for a snapshot");
+    let sight = log.look().expect("the log can be reached");
+    assert_eq!((sight.base, sight.head), (head, head));
+    assert_eq!(log.load_snapshot().expect("the snapshot is sound"), Some(snapshot.clone()));
+    append_all(log.as_mut(), epoch, head, &records(epoch, head, 2));
+    log.begin_at(epoch, &snapshot).expect_err("there are records");
+    log.begin_at(Epoch(0), &snapshot).expect_err("that reign is over");
+    assert_eq!(log.read(head.seq, BYTES).expect("the log can be reached").len(), 2);
 }

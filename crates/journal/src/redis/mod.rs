@@ -85,10 +85,12 @@ impl SharedLog for RedisLog {
     fn accede(
         &mut self,
         candidate: &Candidate,
+        after: Epoch,
         lease: Duration,
     ) -> Result<Option<(Epoch, Head)>, SharedError> {
         let mut call = self.on(&self.scripts.accede);
         call.arg(candidate.member).arg(&candidate.grpc).arg(&candidate.http).arg(micros(lease));
+        call.arg(after.0);
         let answer: Vec<Vec<u8>> = self.server.run(&call)?;
         if answer.is_empty() {
             return Ok(None);
@@ -160,6 +162,10 @@ impl SharedLog for RedisLog {
         before: Seq,
     ) -> Result<(), SharedError> {
         self.store(epoch, snapshot, before)
+    }
+
+    fn begin_at(&mut self, epoch: Epoch, snapshot: &Snapshot) -> Result<(), SharedError> {
+        self.begin(epoch, snapshot)
     }
 
     fn load_snapshot(&mut self) -> Result<Option<Snapshot>, SharedError> {

@@ -14,6 +14,7 @@ pub(super) struct Scripts {
     pub(super) begin_snapshot: Script,
     pub(super) write_snapshot: Script,
     pub(super) finish_snapshot: Script,
+    pub(super) begin_at: Script,
     pub(super) enroll: Script,
 }
 
@@ -29,6 +30,7 @@ impl Scripts {
             begin_snapshot: Script::new(include_str!("scripts/begin_snapshot.lua")),
             write_snapshot: Script::new(include_str!("scripts/write_snapshot.lua")),
             finish_snapshot: Script::new(include_str!("scripts/finish_snapshot.lua")),
+            begin_at: Script::new(include_str!("scripts/begin_at.lua")),
             enroll: Script::new(include_str!("scripts/enroll.lua")),
         }
     }

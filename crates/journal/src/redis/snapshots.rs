@@ -1,7 +1,7 @@
 //! Snapshots for those who join, in parts that hold nobody up.
 
 use bellwether_core::model::{Epoch, Seq};
-use redis::cmd;
+use redis::{Script, ScriptInvocation, cmd};
 
 use super::{RedisLog, head, number, sized, strange};
 use crate::shared::SharedError;
@@ -19,23 +19,47 @@ impl RedisLog {
         snapshot: &Snapshot,
         before: Seq,
     ) -> Result<(), SharedError> {
+        let key = self.upload(epoch, snapshot)?;
+        let mut call = self.conclusion(&self.scripts.finish_snapshot, &key, epoch, snapshot);
+        call.arg(before.0.min(snapshot.head.seq.next().0));
+        done(self.server.run(&call)?)?;
+        Ok(())
+    }
+
+    pub(super) fn begin(&mut self, epoch: Epoch, snapshot: &Snapshot) -> Result<(), SharedError> {
+        let key = self.upload(epoch, snapshot)?;
+        let call = self.conclusion(&self.scripts.begin_at, &key, epoch, snapshot);
+        done(self.server.run(&call)?)?;
+        Ok(())
+    }
+
+    /// Brings the parts there, under a key that nobody knows yet.
+    fn upload(&mut self, epoch: Epoch, snapshot: &Snapshot) -> Result<String, SharedError> {
         let mut call = self.on(&self.scripts.begin_snapshot);
         call.arg(epoch.0).arg(format!("{}:snapshot:", self.prefix));
         let key = done(self.server.run(&call)?)?;
-        let parts = snapshot.bytes.chunks(PART_BYTES);
-        let count = parts.len();
-        for (number, part) in parts.enumerate() {
+        for (number, part) in snapshot.bytes.chunks(PART_BYTES).enumerate() {
             let mut call = self.on(&self.scripts.write_snapshot);
             call.key(&key).arg(epoch.0).arg(number).arg(part);
             done(self.server.run(&call)?)?;
         }
-        let mut call = self.on(&self.scripts.finish_snapshot);
-        call.key(&self.records).key(&key).arg(epoch.0);
-        call.arg(snapshot.head.seq.0).arg(&snapshot.head.chain.0[..]).arg(count);
+        Ok(key)
+    }
+
+    /// What the script is told that makes it the latest.
+    fn conclusion<'a>(
+        &self,
+        script: &'a Script,
+        key: &str,
+        epoch: Epoch,
+        snapshot: &Snapshot,
+    ) -> ScriptInvocation<'a> {
+        let mut call = self.on(script);
+        call.key(&self.records).key(key).arg(epoch.0);
+        call.arg(snapshot.head.seq.0).arg(&snapshot.head.chain.0[..]);
+        call.arg(snapshot.bytes.chunks(PART_BYTES).len());
         call.arg(&blake3::hash(&snapshot.bytes).as_bytes()[..]);
-        call.arg(before.0.min(snapshot.head.seq.next().0));
-        done(self.server.run(&call)?)?;
-        Ok(())
+        call
     }
 
     pub(super) fn fetch(&mut self) -> Result<Option<Snapshot>, SharedError> {
@@ -83,6 +107,7 @@ fn done(answer: Vec<String>) -> Result<String, SharedError> {
     match word.as_str() {
         "done" => Ok(given),
         "fenced" => Err(SharedError::Fenced { current: Epoch(given.parse().unwrap_or(0)) }),
+        "begun" => Err(SharedError::Unfit("the log has records already".to_owned())),
         "torn" => {
             Err(SharedError::Unreachable("a snapshot was replaced while it was saved".to_owned()))
         }

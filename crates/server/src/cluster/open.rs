@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bellwether_cluster::shared::{Address, Connect, SharedCluster, SharedOptions, StartError};
 use bellwether_cluster::{Cluster, ClusterError};
+use bellwether_journal::postgres::{PostgresLog, PostgresOptions};
 use bellwether_journal::redis::{RedisLog, RedisOptions};
 use bellwether_journal::shared::SharedLog;
 
@@ -24,7 +25,7 @@ pub enum ClusterOpenError {
     NotShared,
     #[error("cluster.url is missing: it says where the journal is that the schedulers share")]
     NoUrl,
-    #[error("journal {kind} is not there yet; use redis")]
+    #[error("journal {kind} is not there yet; use redis or postgres")]
     NotThere { kind: &'static str },
     #[error("failed to make the folder {folder}: {source}")]
     Folder { folder: String, source: std::io::Error },
@@ -48,7 +49,7 @@ pub(crate) fn open(
     match config.journal {
         JournalKind::File | JournalKind::Sqlite => Err(ClusterOpenError::NotShared),
         JournalKind::Redis => shared(config, addresses, redis(config)?),
-        JournalKind::Postgres => Err(ClusterOpenError::NotThere { kind: "postgres" }),
+        JournalKind::Postgres => shared(config, addresses, postgres(config)?),
         JournalKind::Raft => Err(ClusterOpenError::NotThere { kind: "raft" }),
     }
 }
@@ -71,12 +72,25 @@ fn shared(
     Ok(Box::new(SharedCluster::open(&folder, address, connect, options)?))
 }
 
-fn redis(config: &ServerConfig) -> Result<Connect, ClusterOpenError> {
+fn url(config: &ServerConfig) -> Result<String, ClusterOpenError> {
     if config.cluster.url.is_empty() {
         return Err(ClusterOpenError::NoUrl);
     }
+    Ok(config.cluster.url.clone())
+}
+
+fn postgres(config: &ServerConfig) -> Result<Connect, ClusterOpenError> {
+    let options = PostgresOptions {
+        url: url(config)?,
+        schema: config.cluster.name.clone(),
+        allow_loss: config.cluster.allow_loss,
+    };
+    Ok(Arc::new(move || Ok(Box::new(PostgresLog::new(&options)?) as Box<dyn SharedLog>)))
+}
+
+fn redis(config: &ServerConfig) -> Result<Connect, ClusterOpenError> {
     let options = RedisOptions {
-        url: config.cluster.url.clone(),
+        url: url(config)?,
         authorities: None,
         prefix: config.cluster.name.clone(),
         allow_loss: config.cluster.allow_loss,
