@@ -21,7 +21,7 @@ pub mod projections;
 pub mod server;
 mod sinks;
 
-pub use cluster::ClusterOpenError;
+pub use cluster::{ClusterOpenError, recover as recover_shared_journal};
 pub use config::ServerConfig;
 pub use edges::desk::{ReloadWish, Reloaded};
 pub use event_loop::RecoverError;

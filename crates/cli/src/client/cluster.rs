@@ -1,12 +1,15 @@
 //! `bellwether cluster`.
 
+use std::path::{Path, PathBuf};
+
 use bellwether_sdk::{ClientError, v1};
+use bellwether_server::{ServerConfig, recover_shared_journal};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::{Connect, block_on};
 use crate::exit::Verdict;
-use crate::output;
+use crate::{output, serve};
 
 /// Look at several schedulers that share a journal, and say which of them leads.
 #[derive(Debug, Args)]
@@ -37,13 +40,40 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
+    /// Append again what the shared journal has lost, from the copy that this scheduler keeps. Stop all
+    /// schedulers first
+    Recover {
+        /// Settings of the scheduler whose copy counts; see scheduler.yaml
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     match arguments.action {
         Action::Status { connect, json } => block_on(status(connect, json)),
         Action::Transfer { connect, to, json } => block_on(transfer(connect, to, json)),
+        Action::Recover { config, json } => recover(config.as_deref(), json),
     }
+}
+
+fn recover(file: Option<&Path>, json: bool) -> anyhow::Result<Verdict> {
+    let config = ServerConfig::load(file, serve::variables(), &[])?;
+    let recovered = recover_shared_journal(&config)?;
+    let (from, to) = (recovered.from.0, recovered.to.0);
+    if json {
+        output::print_json(&json!({ "from": from, "to": to }))?;
+    } else if from == to {
+        output::print(&format!(
+            "nothing is lost: the shared journal has all up to position {to}\n"
+        ))?;
+    } else {
+        output::print(&format!("appended positions {} to {to}; start the schedulers\n", from + 1))?;
+    }
+    Ok(Verdict::Fine)
 }
 
 type Told = Result<v1::ListMembersResponse, ClientError>;

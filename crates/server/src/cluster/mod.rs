@@ -8,8 +8,8 @@ mod standing;
 mod thread;
 
 pub(crate) use members::{Members, NotTransferred};
-pub use open::ClusterOpenError;
 pub(crate) use open::{Addresses, open};
+pub use open::{ClusterOpenError, recover};
 pub(crate) use reign::{EngageError, Means, Reign};
 pub(crate) use standing::Standing;
 pub(crate) use thread::{Heard, Room, Seat, StepFrom};

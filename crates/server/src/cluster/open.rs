@@ -4,7 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_cluster::shared::{Address, Connect, SharedCluster, SharedOptions, StartError};
+use bellwether_cluster::shared::{
+    self, Address, Connect, RecoverError, Recovered, SharedCluster, SharedOptions, StartError,
+};
 use bellwether_cluster::{Cluster, ClusterError};
 use bellwether_journal::postgres::{PostgresLog, PostgresOptions};
 use bellwether_journal::redis::{RedisLog, RedisOptions};
@@ -33,6 +35,8 @@ pub enum ClusterOpenError {
     Start(#[from] StartError),
     #[error(transparent)]
     Cluster(#[from] ClusterError),
+    #[error(transparent)]
+    Recover(#[from] RecoverError),
 }
 
 /// Where others reach this scheduler.
@@ -48,13 +52,26 @@ pub(crate) fn open(
 ) -> Result<Box<dyn Cluster>, ClusterOpenError> {
     match config.journal {
         JournalKind::File | JournalKind::Sqlite => Err(ClusterOpenError::NotShared),
-        JournalKind::Redis => shared(config, addresses, redis(config)?),
-        JournalKind::Postgres => shared(config, addresses, postgres(config)?),
+        JournalKind::Redis => take_part(config, addresses, redis(config)?),
+        JournalKind::Postgres => take_part(config, addresses, postgres(config)?),
         JournalKind::Raft => Err(ClusterOpenError::NotThere { kind: "raft" }),
     }
 }
 
-fn shared(
+/// Appends again what a shared journal has lost, from the copy in the data directory. No scheduler may run
+/// on the directory, and none may lead.
+pub fn recover(config: &ServerConfig) -> Result<Recovered, ClusterOpenError> {
+    let connect = match config.journal {
+        JournalKind::File | JournalKind::Sqlite | JournalKind::Raft => {
+            return Err(ClusterOpenError::NotShared);
+        }
+        JournalKind::Redis => redis(config)?,
+        JournalKind::Postgres => postgres(config)?,
+    };
+    Ok(shared::recover(&config.data_dir.join(FOLDER), &connect)?)
+}
+
+fn take_part(
     config: &ServerConfig,
     addresses: &Addresses,
     connect: Connect,
