@@ -20,7 +20,7 @@ const DURATION_MAX: Micros = Micros::from_secs(1_000_000_000);
 
 /// Jobs that a key must have seen, and the error that it may have, to judge a worker by.
 const RELIABLE_SAMPLES: u32 = 4;
-const RELIABLE_ERROR: f32 = 0.5;
+const RELIABLE_ERROR: f32 = 0.35;
 
 /// All history that predictions are made of. Part of the state: equal histories are equal
 /// statistics.
