@@ -8,8 +8,8 @@ use bellwether_core::model::{
 };
 use bellwether_core::{Command, Engine, Report};
 use bellwether_host::{
-    BATCHES_IN_FLIGHT_MAX, Edge, Failure, Host, Mode, Reading, Registration, Reply, ReportNumber,
-    SessionInput, SessionKey, SnapshotRule, SnapshotWork, Unavailable, Unobserved,
+    BATCHES_IN_FLIGHT_MAX, Edge, Failure, Host, Mode, Observer, Reading, Registration, Reply,
+    ReportNumber, SessionInput, SessionKey, SnapshotRule, SnapshotWork, Unavailable, Unobserved,
 };
 use bellwether_journal::{Head, Journal as _, MemoryJournal, MemoryStore, Reader as _, state};
 
@@ -333,6 +333,43 @@ fn after_an_absence_everybody_has_a_full_term_and_is_heard_before_time_passes() 
         world.host.handle_tick(|()| false, &mut Unobserved);
     }
     assert_eq!(world.statuses(), [WorkerStatus::Unreachable]);
+}
+
+/// Counts how often a driver was late.
+#[derive(Default)]
+struct Late(u32);
+
+impl Observer for Late {
+    fn late(&mut self, _away: Micros) {
+        self.0 += 1;
+    }
+}
+
+#[test]
+fn a_driver_that_had_nothing_to_wait_for_is_not_late() {
+    let mut world = World::new(Config::default());
+    let mut late = Late::default();
+    world.now += 3_600_000_000;
+    world.host.handle_time(reading(world.now), &mut late);
+    assert_eq!(late.0, 0, "nobody waited for it");
+    with_running_job(&mut world);
+    world.now += 3_600_000_000;
+    world.host.handle_time(reading(world.now), &mut late);
+    assert_eq!(late.0, 1, "a worker could have been given up");
+}
+
+#[test]
+fn whoever_waits_is_told_of_a_job_that_was_forgotten_as_it_ended() {
+    let mut world = World::new(Config { retain_jobs: 0, ..Config::default() });
+    world.submit("a");
+    world.append_all();
+    world.host.handle_wait(vec![Name::fixed("a")], false, &(), "waiting");
+    let cancel = Command::Cancel { job: Name::fixed("a"), reason: String::new() };
+    world.host.handle_commands(vec![cancel], None, "cancel", &mut Unobserved);
+    world.append_all();
+    assert!(world.host.state().job(JobNo(1)).is_none(), "it is forgotten");
+    let ((), ended) = world.host.poll_watched().expect("somebody waits");
+    assert_eq!((ended.no, ended.job, ended.seq), (JobNo(1), None, world.journal.head().seq));
 }
 
 #[test]

@@ -110,6 +110,20 @@ async fn jobs_are_found_by_what_is_known_of_them() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn whoever_waits_is_told_of_jobs_that_are_forgotten_as_they_end() -> Result<()> {
+    let mut fixture = Fixture::with(|config| config.scheduling.retain_jobs = 0).await?;
+    fixture.submit(vec![job("a")]).await?;
+    let request = v1::WaitJobsRequest { ids: vec!["a".to_owned()], ..Default::default() };
+    let mut ends = fixture.client.wait_jobs(request).await?.into_inner();
+    let mut worker = fixture.worker("w", 1).await?;
+    let offer = worker.offer().await?;
+    worker.complete(&offer, "kept").await?;
+    let told = ends.message().await?.expect("the job has ended").jobs;
+    assert_eq!((told[0].state(), told[0].result.as_ref()), (JobState::Completed, &b"kept"[..]));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_dependency_that_the_core_has_forgotten_is_known_from_history() -> Result<()> {
     let mut fixture = Fixture::with(|config| {
         config.scheduling.retain_jobs = 0;
