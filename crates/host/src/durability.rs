@@ -125,6 +125,8 @@ impl<E: Edge> Host<E> {
             // What was ready has waited for a lease that did not come.
             self.replies.withdraw();
             self.waiters.withdraw();
+            // What was to be done outside is for whoever reigns now to do.
+            drop(self.engine.take_effects());
         }
         self.replies.fail(why, &mut self.outbox);
         self.outbox.end_all(why);

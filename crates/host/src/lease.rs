@@ -29,7 +29,9 @@ impl<E: Edge> Host<E> {
     /// Another may reign already, so what this host knows may be old.
     pub(crate) fn is_doubtful(&self) -> bool {
         match self.mode {
-            Mode::Reigning | Mode::Full { .. } | Mode::Rebuilding { .. } => !self.lease_holds,
+            Mode::Reigning | Mode::Full { .. } | Mode::Rebuilding { .. } => {
+                !self.lease_holds && !self.has(Defect::AnswersWhenDeposed)
+            }
             // What these tell rests on nothing.
             Mode::Deposed | Mode::Following | Mode::Stopped => false,
         }
