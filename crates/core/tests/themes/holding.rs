@@ -142,7 +142,7 @@ fn a_long_job_leaves_the_last_fast_slots_to_short_ones() {
         &script,
         expect![[r#"
             assign a slow | slow by predictive: spares fast slots; score 900000, wait 0 us, duration 4.0 s
-            assign b fast | fast by predictive: predicted best; score 580000, wait 0 us, duration 99.6 ms; slow 420000
+            assign b fast | fast by predictive: predicted best; score 580000, wait 0 us, duration 99.8 ms; slow 420000
         "#]],
     );
 }

@@ -20,7 +20,9 @@ pub struct TypeHistory {
     pub average_error: f32,
     /// The error of the finest key at the same jobs.
     pub finest_error: f32,
-    /// Jobs behind these two errors, at most `RIVALRY_JOBS`.
+    /// The error of the moving average scaled to the machine that ran the job.
+    pub scaled_error: f32,
+    /// Jobs behind these errors, at most `RIVALRY_JOBS`.
     pub judged: u32,
     /// What its jobs take on an average machine.
     pub typical: Option<Durations>,
@@ -48,8 +50,7 @@ impl TypeHistory {
             // Of jobs started together only the first is a fair test: its end tells the others',
             // but their predictions were made before.
             if started > self.latest {
-                let average = self.average * scale;
-                self.judge(duration, average, finest.unwrap_or(average));
+                self.judge(duration, scale, finest.unwrap_or(self.average));
             }
             self.average += ALPHA * (duration - self.average);
         }
@@ -64,10 +65,12 @@ impl TypeHistory {
         }
     }
 
-    fn judge(&mut self, duration: f32, average: f32, finest: f32) {
+    fn judge(&mut self, duration: f32, scale: f32, finest: f32) {
         self.judged = (self.judged + 1).min(RIVALRY_JOBS);
         let weight = 1.0 / self.judged as f32;
-        self.average_error += (missed(average, duration) - self.average_error) * weight;
+        self.average_error += (missed(self.average, duration) - self.average_error) * weight;
+        let scaled = missed(self.average * scale, duration);
+        self.scaled_error += (scaled - self.scaled_error) * weight;
         self.finest_error += (missed(finest, duration) - self.finest_error) * weight;
     }
 
@@ -84,9 +87,10 @@ impl TypeHistory {
         self.typical.as_ref().map(Durations::belief)
     }
 
-    /// Whether the moving average has lately been clearly nearer than the finest key.
+    /// Whether the moving average, scaled to the machine, has lately been clearly nearer than the
+    /// finest key.
     pub(super) fn prefers_average(&self) -> bool {
-        self.average_error * COARSENESS < self.finest_error
+        self.scaled_error * COARSENESS < self.finest_error
     }
 
     /// Another class that ran this type of late.

@@ -73,8 +73,7 @@ impl Speeds {
         let surprise = (ratio * b.factor / a.factor).clamp(0.25, 4.0);
         let (weight_a, weight_b) = (a.comparisons as f32 + 1.0, b.comparisons as f32 + 1.0);
         let rate = 1.0 / weight_a.min(weight_b);
-        // A class that nothing was known of takes its place beside the other, which stays where it is.
-        let share_a = if a.comparisons == 0 { 1.0 } else { weight_b / (weight_a + weight_b) };
+        let share_a = weight_b / (weight_a + weight_b);
         self.adjust(class, surprise, rate * share_a);
         self.adjust(other, 1.0 / surprise, rate * (1.0 - share_a));
     }
