@@ -148,7 +148,7 @@ impl Server {
     fn ensure_link(&mut self) -> Result<(), Failure> {
         if self.link.as_ref().is_none_or(|link| link.client.is_closed()) {
             let connected = self.runtime.block_on(connect(&self.config));
-            let client = connected.map_err(|error| Failure::NotSent(error))?;
+            let client = connected.map_err(Failure::NotSent)?;
             let ready = check(&client, self.allow_loss);
             let ready = async {
                 ready.await?;
