@@ -50,7 +50,10 @@ const FOLDERS: &[Folder] = &[
         path: "examples",
         files: &["*.md", "*.rs", "*.toml", "*.py", "*.sh", "*.json", "*.jsonl", "*.yaml"],
     },
-    Folder { path: "packaging", files: &["*.service", "Dockerfile", "Dockerfile.dockerignore", "*.md"] },
+    Folder {
+        path: "packaging",
+        files: &["*.service", "Dockerfile", "Dockerfile.dockerignore", "*.md"],
+    },
     Folder { path: "proto", files: &["*.proto"] },
     Folder { path: "python", files: &["*.md", "*.py", "*.pyi", "*.toml", "py.typed"] },
     Folder { path: "web", files: &["*.html", "*.css", "*.js", "*.ts", "*.json", "*.svg"] },
