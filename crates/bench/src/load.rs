@@ -65,7 +65,7 @@ impl Load {
     }
 
     pub(crate) fn submission(&self, number: u64) -> v1::Submission {
-        v1::Submission { run_id: String::new(), jobs: vec![self.job(number)] }
+        v1::Submission { jobs: vec![self.job(number)], ..Default::default() }
     }
 
     /// The whole shape as one run.
@@ -82,7 +82,8 @@ impl Load {
             let dependencies = after.into_iter().map(|number| self.tally.id(number)).collect();
             v1::JobSpec { dependencies, ..self.job(number) }
         });
-        v1::Submission { run_id: format!("{}run", self.tally.prefix), jobs: jobs.collect() }
+        let run_id = format!("{}run", self.tally.prefix);
+        v1::Submission { run_id, jobs: jobs.collect(), extends: false }
     }
 
     fn job(&self, number: u64) -> v1::JobSpec {

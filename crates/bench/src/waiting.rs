@@ -137,7 +137,11 @@ async fn submit(client: &Client, jobs: u64) -> anyhow::Result<()> {
             payload: vec![b'x'; 32].into(),
             ..v1::JobSpec::new(format!("waits-{number}"), TYPE)
         };
-        let single = |number| v1::Submission { run_id: String::new(), jobs: vec![job(number)] };
+        let single = |number| v1::Submission {
+            run_id: String::new(),
+            jobs: vec![job(number)],
+            ..Default::default()
+        };
         for result in client.submit_batch((next..end).map(single).collect()).await? {
             result?;
         }

@@ -11,7 +11,7 @@ use bellwether_wire::event::entries_from_wire;
 use bellwether_wire::job::{job_to_wire, submission_from_wire, taken_job_from_wire};
 use bellwether_wire::json::checkpoint::checkpoints_from_json;
 use bellwether_wire::json::{
-    Job, LiveConfig, Reply, job_from_json, job_spec_to_json, reply_from_json, run_from_json,
+    Job, LiveConfig, Plan, Reply, job_from_json, job_spec_to_json, reply_from_json, run_from_json,
     submission_from_json, submissions, worker_message_from_json,
 };
 use bellwether_wire::signing::checkpoint::verify_checkpoint;
@@ -91,7 +91,7 @@ fn job(input: &[u8]) {
 
 fn run(input: &[u8]) {
     let Ok(raw) = serde_json::from_slice::<&RawValue>(input) else { return };
-    if let Ok(draft) = run_from_json(raw, &mut generate) {
+    if let Ok(draft) = run_from_json(raw, &mut generate).and_then(Plan::whole) {
         take(draft.complete(&mut generate));
     }
 }

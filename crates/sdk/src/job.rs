@@ -184,7 +184,7 @@ impl From<NewJob> for v1::JobSpec {
 
 impl From<NewJob> for v1::Submission {
     fn from(job: NewJob) -> v1::Submission {
-        v1::Submission { run_id: String::new(), jobs: vec![job.0] }
+        v1::Submission { run_id: String::new(), jobs: vec![job.0], ..Default::default() }
     }
 }
 
@@ -216,7 +216,7 @@ impl Run {
 impl From<Run> for v1::Submission {
     fn from(run: Run) -> v1::Submission {
         let jobs = run.jobs.into_iter().map(v1::JobSpec::from).collect();
-        v1::Submission { run_id: run.id.unwrap_or_default(), jobs }
+        v1::Submission { run_id: run.id.unwrap_or_default(), jobs, ..Default::default() }
     }
 }
 

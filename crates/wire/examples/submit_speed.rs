@@ -21,6 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 payload: Bytes::from_static(&[b'x'; 100]),
                 ..v1::JobSpec::new(format!("0199f8a1-7b7c-7d3e-8e21-{number:012}"), "resize")
             }],
+            ..Default::default()
         })
         .collect();
     let bytes = Bytes::from(v1::SubmitRequest { submissions }.encode_to_vec());

@@ -46,13 +46,14 @@ pub fn submission_from_wire(
     let jobs = jobs
         .map(|(index, job)| read(job).map_err(|e| e.within(format_args!("jobs[{index}]"))))
         .collect::<Result<Vec<_>, _>>()?;
-    Ok(Submission::of(run, jobs))
+    Ok(Submission { extends: wire.extends, ..Submission::of(run, jobs) })
 }
 
 pub fn submission_to_wire(submission: &Submission) -> v1::Submission {
     v1::Submission {
         run_id: text(submission.run.as_ref()),
         jobs: submission.jobs.iter().map(job_to_wire).collect(),
+        extends: submission.extends,
     }
 }
 
@@ -268,7 +269,8 @@ mod tests {
     }
 
     fn refused(job: v1::JobSpec) -> String {
-        let submission = v1::Submission { run_id: String::new(), jobs: vec![job] };
+        let submission =
+            v1::Submission { run_id: String::new(), jobs: vec![job], ..Default::default() };
         submission_from_wire(&submission, &mut generated()).unwrap_err().to_string()
     }
 
@@ -296,9 +298,11 @@ mod tests {
     #[test]
     fn missing_ids_are_generated() {
         let jobs = vec![v1::JobSpec { id: String::new(), ..job() }, job()];
-        let read =
-            submission_from_wire(&v1::Submission { run_id: String::new(), jobs }, &mut generated())
-                .unwrap();
+        let read = submission_from_wire(
+            &v1::Submission { run_id: String::new(), jobs, ..Default::default() },
+            &mut generated(),
+        )
+        .unwrap();
         assert_eq!(read.run.unwrap().as_str(), "generated-1");
         assert_eq!(read.jobs[0].id.as_str(), "generated-2");
     }

@@ -34,6 +34,14 @@ pub enum Problem {
     Twice,
     #[error("excludes {other}; give one of them")]
     Excludes { other: &'static str },
+    #[error("has no value; give it one, as --set {name}=VALUE or in `set`")]
+    Unset { name: String },
+    #[error("{what} can't be read: {why}")]
+    Unreadable { what: String, why: String },
+    #[error("has {given} jobs; at most {max} can depend on it")]
+    TooWide { given: usize, max: usize },
+    #[error("waits for itself, by way of what it depends on")]
+    Cycle,
 }
 
 fn suggestion(nearest: Option<&str>) -> String {

@@ -106,7 +106,7 @@ fn submission(number: u64) -> v1::Submission {
     payload[..8].copy_from_slice(&number.to_le_bytes());
     let payload = payload.into();
     let job = v1::JobSpec { payload, ..v1::JobSpec::new("", TYPE) };
-    v1::Submission { run_id: String::new(), jobs: vec![job] }
+    v1::Submission { run_id: String::new(), jobs: vec![job], ..Default::default() }
 }
 
 fn number_of(context: &Context) -> u64 {

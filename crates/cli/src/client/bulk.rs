@@ -19,13 +19,15 @@ const STEP: usize = 500;
 const JOBS_MAX: usize = 10_000_000;
 /// Refused until what the job depends on is retried.
 const DEPENDENCY_FAILED: &str = "dependency_failed";
+/// Behind the name of an array: all of its jobs.
+const ALL_ELEMENTS: &str = "[*]";
 /// Ids that a dry run shows.
 const SHOWN: usize = 20;
 
 /// The jobs, by name or by what they have in common.
 #[derive(Debug, Args)]
 pub(crate) struct Targets {
-    /// Ids of the jobs; or name what they have in common
+    /// Ids of the jobs, or an array as RUN/NAME[*]; or name what they have in common
     ids: Vec<String>,
     #[command(flatten)]
     filter: JobFilter,
@@ -88,7 +90,16 @@ pub(super) async fn run(client: &Client, targets: Targets, deed: Deed) -> anyhow
         by_name == targets.filter.is_empty(),
         "name the jobs, or what they have in common, as --type or --run; not both"
     );
-    let ids = if by_name { targets.ids } else { found(client, &targets.filter, &deed).await? };
+    let array = targets.ids.iter().find_map(|id| id.strip_suffix(ALL_ELEMENTS));
+    let (ids, by_name) = match array {
+        Some(array) => {
+            anyhow::ensure!(targets.ids.len() == 1, "name one array, and nothing else");
+            let filter = JobFilter::of_ids(format!("{array}["));
+            (found(client, &filter, &deed).await?, false)
+        }
+        None if by_name => (targets.ids, true),
+        None => (found(client, &targets.filter, &deed).await?, false),
+    };
     if targets.dry_run {
         return would(&ids, &deed, targets.json);
     }
@@ -133,8 +144,9 @@ async fn found(client: &Client, filter: &JobFilter, deed: &Deed) -> anyhow::Resu
         let concerned = JobStatus::ALL.into_iter().filter(|status| deed.concerns(*status));
         request.states = concerned.map(JobStatus::to_wire).collect();
     }
-    let jobs = filter::find(client, request, JOBS_MAX).await?;
-    Ok(jobs.into_iter().rev().map(|job| job.id().to_owned()).collect())
+    let mut ids = filter::find_ids(client, request, JOBS_MAX).await?;
+    ids.reverse();
+    Ok(ids)
 }
 
 fn would(ids: &[String], deed: &Deed, as_json: bool) -> anyhow::Result<Verdict> {

@@ -1,6 +1,7 @@
 //! Which jobs are meant: for lists, and for what is done to many.
 
 use bellwether_core::model::JobStatus;
+use bellwether_sdk::client::Job;
 use bellwether_sdk::{Client, v1};
 use bellwether_wire::Mirror as _;
 use clap::Args;
@@ -43,6 +44,10 @@ impl JobFilter {
         JobFilter { run: Some(run), ..JobFilter::default() }
     }
 
+    pub(super) fn of_ids(start: String) -> JobFilter {
+        JobFilter { id: Some(start), ..JobFilter::default() }
+    }
+
     /// Whether it leaves all jobs in.
     pub(super) fn is_empty(&self) -> bool {
         self.state.is_empty()
@@ -72,18 +77,36 @@ impl JobFilter {
 /// The jobs that fit, newest first, at most so many.
 pub(super) async fn find(
     client: &Client,
+    request: v1::ListJobsRequest,
+    limit: usize,
+) -> anyhow::Result<Vec<Job>> {
+    find_each(client, request, limit, std::convert::identity).await
+}
+
+/// The same, by their ids alone: there may be many.
+pub(super) async fn find_ids(
+    client: &Client,
+    request: v1::ListJobsRequest,
+    limit: usize,
+) -> anyhow::Result<Vec<String>> {
+    find_each(client, request, limit, |job| job.id().to_owned()).await
+}
+
+async fn find_each<T>(
+    client: &Client,
     mut request: v1::ListJobsRequest,
     limit: usize,
-) -> anyhow::Result<Vec<bellwether_sdk::client::Job>> {
-    let mut jobs = Vec::new();
+    keep: impl Fn(Job) -> T,
+) -> anyhow::Result<Vec<T>> {
+    let mut found = Vec::new();
     loop {
-        let wanted = (limit - jobs.len()).min(PAGE);
+        let wanted = (limit - found.len()).min(PAGE);
         request.limit = u32::try_from(wanted).unwrap_or(u32::MAX);
         let page = client.jobs(request.clone()).await?;
-        jobs.extend(page.jobs.into_iter().take(wanted));
+        found.extend(page.jobs.into_iter().take(wanted).map(&keep));
         match page.next {
-            Some(next) if jobs.len() < limit => request.cursor = next,
-            _ => return Ok(jobs),
+            Some(next) if found.len() < limit => request.cursor = next,
+            _ => return Ok(found),
         }
     }
 }

@@ -12,6 +12,10 @@ use crate::worker::exec;
 
 /// How long a job may wait before it is told for what, and how often that is asked again.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How often it is asked how far a run is.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Jobs that did not complete that are told of.
+const TROUBLES_TOLD: u32 = 20;
 
 /// Says on standard error what happens to the job, and what it waits for if that takes a while.
 /// Returns it as it ended, with its attempts.
@@ -58,6 +62,55 @@ pub(super) async fn to_the_end_or_cancelled(client: &Client, id: &str) -> anyhow
         ended = &mut ending => ended,
         _ = tokio::signal::ctrl_c() => anyhow::bail!("job {id} was told to stop, and may still end"),
     }
+}
+
+/// Follows a run of many jobs by how many have ended, and tells of some that did not complete. The code
+/// is that of the first of them.
+pub(super) async fn run_to_the_end(
+    client: &Client,
+    run: &str,
+    jobs: usize,
+) -> anyhow::Result<Verdict> {
+    let mut display = Display::new(io::stderr().is_terminal());
+    loop {
+        let asked = Instant::now();
+        let request = v1::ListRunsRequest { id: run.to_owned(), ..Default::default() };
+        let found = client.runs(request).await?.runs;
+        let count = |wanted: fn(v1::JobState) -> bool| -> u64 {
+            let states = found.iter().flat_map(|run| &run.states);
+            states.filter(|count| wanted(count.state())).map(|count| count.count).sum()
+        };
+        let ended = count(v1::JobState::has_ended);
+        let completed = count(|state| state == v1::JobState::Completed);
+        let failed = ended - completed;
+        let failures =
+            if failed > 0 { format!(", {failed} did not complete") } else { String::new() };
+        display.line(format!("run {run}: {ended} of {jobs} ended{failures}"))?;
+        if ended >= jobs as u64 || found.is_empty() {
+            break;
+        }
+        // A look at many jobs takes a while: whoever waits is not to keep the scheduler busy with it.
+        tokio::time::sleep(LOOK_EVERY.max(10 * asked.elapsed())).await;
+    }
+    display.end()?;
+    let states = [v1::JobState::Failed, v1::JobState::DeadLettered, v1::JobState::Cancelled];
+    let request = v1::ListJobsRequest {
+        run_id: run.to_owned(),
+        states: states.map(i32::from).to_vec(),
+        limit: TROUBLES_TOLD,
+        ..Default::default()
+    };
+    let mut verdict = Verdict::Fine;
+    for job in client.jobs(request).await?.jobs.into_iter().rev() {
+        let job = client.job(job.id(), 0).await?;
+        if let Some(trouble) = trouble(&job) {
+            eprintln!("error: job {} {trouble}", job.id());
+        }
+        if verdict == Verdict::Fine {
+            verdict = self::verdict(&job);
+        }
+    }
+    Ok(verdict)
 }
 
 /// The job's own code, or where it was skipped that of the job that did not complete.

@@ -152,34 +152,36 @@ fn run_json(run: &v1::RunSummary) -> Value {
         "ended_at": time_text(run.ended_at),
         "states": states,
         "total": total,
+        "arrays": run.arrays.iter().map(|array| array.id.as_str()).collect::<Vec<_>>(),
     })
 }
 
 fn run_row(run: &v1::RunSummary) -> Vec<Paint> {
     let total: u64 = run.states.iter().map(|count| count.count).sum();
-    let states: Vec<String> = run
-        .states
-        .iter()
-        .map(|count| format!("{} {}", count.count, count.state().as_str()))
-        .collect();
     vec![
         run.id.as_str().into(),
         time_text(run.submitted_at).unwrap_or_default().into(),
         time_text(run.ended_at).unwrap_or_default().into(),
         total.to_string().into(),
-        states.join(", ").into(),
+        states(&run.states).into(),
     ]
 }
 
 async fn show(arguments: Show) -> anyhow::Result<Verdict> {
     let client = arguments.connect.client().await?;
-    let request = JobFilter::of_run(arguments.run.clone()).request();
+    let request = v1::ListRunsRequest { id: arguments.run.clone(), ..Default::default() };
+    let found = client.runs(request).await?.runs;
+    let Some(run) = found.first() else {
+        anyhow::bail!(
+            "run {} is not known; `bellwether runs list` shows those that are",
+            arguments.run
+        );
+    };
+    let request = v1::ListJobsRequest {
+        no_elements: !arguments.json,
+        ..JobFilter::of_run(arguments.run.clone()).request()
+    };
     let mut jobs = filter::find(&client, request, JOBS_MAX).await?;
-    anyhow::ensure!(
-        !jobs.is_empty(),
-        "run {} is not known; `bellwether runs list` shows those that are",
-        arguments.run
-    );
     jobs.reverse();
     if arguments.json {
         for job in jobs {
@@ -187,8 +189,22 @@ async fn show(arguments: Show) -> anyhow::Result<Verdict> {
         }
         return Ok(Verdict::Fine);
     }
-    output::print(&format!("{}\n{}", arguments.run, tree(&jobs)))?;
+    output::print(&format!("{}\n{}{}", arguments.run, arrays(run), tree(&jobs)))?;
     Ok(Verdict::Fine)
+}
+
+/// Each array as one, with how many of its jobs are in which state.
+fn arrays(run: &v1::RunSummary) -> String {
+    let line = |array: &v1::ArrayCount| {
+        let total: u64 = array.states.iter().map(|count| count.count).sum();
+        format!("  {}[{total} jobs]  {}\n", array.id, states(&array.states))
+    };
+    run.arrays.iter().map(line).collect()
+}
+
+fn states(counts: &[v1::StateCount]) -> String {
+    let state = |count: &v1::StateCount| format!("{} {}", count.count, count.state().as_str());
+    counts.iter().map(state).collect::<Vec<_>>().join(", ")
 }
 
 /// Every job once, below the last of the jobs of the run that it depends on; the others that it waits

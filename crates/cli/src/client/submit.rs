@@ -3,14 +3,13 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use bellwether_sdk::client::Accepted;
 use bellwether_sdk::{Client, NewJob, Refusal, v1};
 use bellwether_server::config::value;
 use bellwether_wire::json::Job;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::submit_file;
+use super::submit_file::{self, Handed, Taken};
 use super::{Connect, block_on, follow, pair, span};
 use crate::exit::{self, Verdict};
 use crate::output;
@@ -18,7 +17,8 @@ use crate::output;
 /// Submit jobs. It returns with 0 only once they are durable.
 ///
 /// The job comes from the options, or jobs and runs from a file: one job, many as JSON lines, or a
-/// run as YAML or JSON; `-` is standard input.
+/// run as YAML or JSON; `-` is standard input. The jobs of a run are named in it, so the same file again
+/// is a new run, unless it has an `idempotency_key`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -28,6 +28,13 @@ pub(crate) struct Arguments {
     file: Option<PathBuf>,
     #[command(flatten)]
     job: JobArguments,
+    /// A value for a parameter of the file; may be given several times
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair, requires = "file")]
+    set: Vec<(String, String)>,
+    /// A job for each item: a range as 1-1000 or 1-1000:10, a list as a,b,c or a file of lines as
+    /// @FILE. In the payload and other texts {{item}} is the item and {{index}} its number
+    #[arg(long, value_name = "ITEMS", conflicts_with = "file")]
+    array: Option<String>,
     /// Follow the jobs to their end and exit with the job's own code
     #[arg(long)]
     wait: bool,
@@ -110,49 +117,80 @@ pub(super) struct CommonArguments {
 }
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
-    let submissions = match &arguments.file {
-        Some(path) => submit_file::read(path)?,
+    let handed = match &arguments.file {
+        Some(path) => submit_file::read(path, &arguments.set.iter().cloned().collect())?,
         None => {
             let kind = arguments.job.kind.clone().context("give --type, or a file")?;
             let job = arguments.job.job(kind)?;
             let submission = v1::Submission::from(job);
-            submission.jobs.iter().try_for_each(|job| submit_file::check(job, false))?;
-            vec![submission]
+            match (&arguments.array, &submission.jobs[..]) {
+                (Some(items), [job, ..]) => {
+                    submit_file::array(job, arguments.job.id.as_deref(), items)?
+                }
+                (_, jobs) => {
+                    jobs.iter().try_for_each(|job| submit_file::check(job, false))?;
+                    vec![Handed::single(submission)]
+                }
+            }
         }
     };
     let waits = arguments.wait;
-    let result = block_on(submit(arguments, submissions));
+    let result = block_on(submit(arguments, handed));
     if waits { exit::beside_a_command(result) } else { result }
 }
 
-async fn submit(arguments: Arguments, submissions: Vec<v1::Submission>) -> anyhow::Result<Verdict> {
+async fn submit(arguments: Arguments, handed: Vec<Handed>) -> anyhow::Result<Verdict> {
     let client = arguments.connect.client().await?;
-    let results = submit_file::send(&client, submissions).await?;
-    let mut refused = 0;
-    let mut ids = Vec::new();
-    for result in &results {
-        print(result, arguments.json)?;
+    let results = submit_file::send_all(&client, handed).await?;
+    let mut taken = Vec::with_capacity(results.len());
+    let mut is_refused = false;
+    for result in results {
+        print(&result, arguments.json)?;
         match result {
-            Ok(accepted) => ids.extend(accepted.ids.iter().cloned()),
-            Err(_) => refused += 1,
+            Ok(accepted) => taken.push(accepted),
+            Err(_) => is_refused = true,
         }
     }
-    if refused > 0 {
+    if is_refused {
         return Ok(Verdict::Refused);
     }
-    if arguments.wait { wait(&client, ids, arguments.json).await } else { Ok(Verdict::Fine) }
+    let mut verdict = Verdict::Fine;
+    for taken in taken.into_iter().filter(|_| arguments.wait) {
+        let of_this = match taken.is_array {
+            true => follow::run_to_the_end(&client, &taken.run, taken.jobs).await?,
+            false => wait(&client, taken.ids, arguments.json).await?,
+        };
+        if verdict == Verdict::Fine {
+            verdict = of_this;
+        }
+    }
+    Ok(verdict)
 }
 
-fn print(result: &Result<Accepted, Refusal>, as_json: bool) -> anyhow::Result<()> {
+/// The ids of the jobs; of one that stands for many that of its run.
+fn print(result: &Result<Taken, Refusal>, as_json: bool) -> anyhow::Result<()> {
     match result {
-        Ok(accepted) if as_json => output::print_json(&json!({
-            "ids": accepted.ids,
-            "id": accepted.id(),
-            "known": accepted.known,
-            "position": accepted.position,
+        Ok(taken) if as_json && taken.is_array => output::print_json(&json!({
+            "run": taken.run,
+            "jobs": taken.jobs,
+            "known": taken.known,
+            "position": taken.position,
         })),
-        Ok(accepted) => {
-            let text: String = accepted.ids.iter().map(|id| format!("{id}\n")).collect();
+        Ok(taken) if as_json => {
+            let mut told = json!({
+                "ids": taken.ids,
+                "id": taken.ids.first(),
+                "known": taken.known,
+                "position": taken.position,
+            });
+            if !taken.run.is_empty() {
+                told["run"] = taken.run.as_str().into();
+            }
+            output::print_json(&told)
+        }
+        Ok(taken) if taken.is_array => Ok(output::print(&format!("{}\n", taken.run))?),
+        Ok(taken) => {
+            let text: String = taken.ids.iter().map(|id| format!("{id}\n")).collect();
             Ok(output::print(&text)?)
         }
         Err(refusal) if as_json => output::print_json(&json!({

@@ -1,20 +1,23 @@
 //! Files of jobs, and handing many in.
 
-use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::Context as _;
-use bellwether_core::model::Name;
+use bellwether_core::model::{JobId, Name};
 use bellwether_sdk::client::Accepted;
 use bellwether_sdk::{Client, Refusal, automatic_key, new_id, v1};
-use bellwether_wire::job::submission_to_wire;
-use bellwether_wire::json::SubmissionDraft;
+use bellwether_wire::job::{submission_to_wire, taken_job_from_wire};
+use bellwether_wire::json::template::Texts;
+use bellwether_wire::json::{Context, Plan, job_spec_to_json};
 
+use crate::progress::Progress;
 use crate::worker::payload::{self, Payload};
 
 /// Submissions in one message; several messages are under way at a time.
 const BATCH: usize = 1_000;
+/// Steps of a large run in one message.
+const STEPS_AT_ONCE: usize = 4;
 
 /// `-` is standard input.
 pub(super) fn read_text(path: &Path) -> anyhow::Result<String> {
@@ -28,31 +31,99 @@ pub(super) fn read_text(path: &Path) -> anyhow::Result<String> {
     Ok(text)
 }
 
-pub(super) fn read(path: &Path) -> anyhow::Result<Vec<v1::Submission>> {
+/// What is handed in together.
+#[derive(Debug)]
+pub(super) struct Handed {
+    /// Empty if it is a job by itself.
+    pub(super) run: String,
+    /// Some of its jobs stand for many.
+    pub(super) is_array: bool,
+    pub(super) jobs: usize,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    Whole(v1::Submission),
+    /// Too much for one message.
+    Large(Box<Plan>),
+}
+
+/// What became of it.
+#[derive(Debug)]
+pub(super) struct Taken {
+    pub(super) run: String,
+    pub(super) is_array: bool,
+    pub(super) jobs: usize,
+    /// Empty if they are too many to be told.
+    pub(super) ids: Vec<String>,
+    pub(super) known: bool,
+    pub(super) position: u64,
+}
+
+impl Handed {
+    pub(super) fn single(submission: v1::Submission) -> Handed {
+        let (run, jobs) = (submission.run_id.clone(), submission.jobs.len());
+        Handed { run, is_array: false, jobs, what: What::Whole(submission) }
+    }
+
+    fn of(plan: Plan, yaml: bool) -> anyhow::Result<Handed> {
+        let run = plan.run().map(Name::to_string).unwrap_or_default();
+        let (is_array, jobs) = (plan.array().is_some(), plan.jobs());
+        if plan.is_large() {
+            return Ok(Handed { run, is_array, jobs, what: What::Large(Box::new(plan)) });
+        }
+        let draft = plan.whole()?;
+        let is_unnamed = draft.run.is_none() && draft.jobs.iter().any(|job| job.id.is_none());
+        let mut submission = submission_to_wire(&draft.complete(&mut generated));
+        for job in &mut submission.jobs {
+            check(job, yaml).with_context(|| format!("job {}", job.id))?;
+            // The scheduler's own ids need not be remembered.
+            if is_unnamed {
+                job.id.clear();
+            }
+        }
+        Ok(Handed { run, is_array, jobs, what: What::Whole(submission) })
+    }
+}
+
+fn generated() -> JobId {
+    Name::new(&new_id()).expect("a generated id is a name")
+}
+
+pub(super) fn read(path: &Path, set: &Texts) -> anyhow::Result<Vec<Handed>> {
     let text = read_text(path)?;
-    let mut generated = BTreeSet::new();
-    let mut generate = || {
-        let id = new_id();
-        generated.insert(id.clone());
-        Name::new(&id).expect("a generated id is a name")
-    };
-    let drafts = bellwether_wire::json::submissions(&text, &mut generate)
-        .with_context(|| format!("failed to read jobs from {}", path.display()))?;
-    let complete = |draft: SubmissionDraft| submission_to_wire(&draft.complete(&mut generate));
-    let mut submissions: Vec<v1::Submission> = drafts.into_iter().map(complete).collect();
+    plans(&text, set).with_context(|| format!("failed to read jobs from {}", path.display()))
+}
+
+/// A job for each of these items.
+pub(super) fn array(
+    job: &v1::JobSpec,
+    name: Option<&str>,
+    items: &str,
+) -> anyhow::Result<Vec<Handed>> {
+    let spec = taken_job_from_wire(&v1::JobSpec { id: "array".to_owned(), ..job.clone() })?;
+    let mut written = job_spec_to_json(&spec);
+    written["id"] = name.into();
+    written["array"] = items.into();
+    // What was not said is for the scheduler to say.
+    if let Some(fields) = written.as_object_mut() {
+        for (name, is_said) in [("timeout", job.timeout.is_some()), ("retry", job.retry.is_some())]
+        {
+            if !is_said {
+                fields.remove(name);
+            }
+        }
+    }
+    plans(&written.to_string(), &Texts::new())
+}
+
+fn plans(text: &str, set: &Texts) -> anyhow::Result<Vec<Handed>> {
+    let mut files = |path: &str| std::fs::read_to_string(path).map_err(|why| why.to_string());
+    let mut context = Context { generate: &mut generated, set, files: &mut files };
+    let plans = bellwether_wire::json::plans(text, &mut context)?;
     let yaml = !text.trim_start().starts_with(['{', '[']);
-    for job in submissions.iter().flat_map(|submission| &submission.jobs) {
-        check(job, yaml).with_context(|| format!("job {}", job.id))?;
-    }
-    for submission in &mut submissions {
-        let jobs = submission.jobs.iter();
-        let named: BTreeSet<String> = jobs.flat_map(|job| job.dependencies.clone()).collect();
-        // The scheduler's own ids need not be remembered; those that others name must be known now.
-        let unnamed =
-            |job: &&mut v1::JobSpec| generated.contains(&job.id) && !named.contains(&job.id);
-        submission.jobs.iter_mut().filter(unnamed).for_each(|job| job.id.clear());
-    }
-    Ok(submissions)
+    plans.into_iter().map(|plan| Handed::of(plan, yaml)).collect()
 }
 
 /// Whether a command could be run as it is: better said now than by a worker.
@@ -62,6 +133,94 @@ pub(super) fn check(job: &v1::JobSpec, yaml: bool) -> anyhow::Result<()> {
     }
     let payload = Payload::parse(&job.payload)?;
     if yaml { Ok(payload.quoted()?) } else { Ok(()) }
+}
+
+/// All of it, in order. A large run goes by itself, step by step.
+pub(super) async fn send_all(
+    client: &Client,
+    handed: Vec<Handed>,
+) -> anyhow::Result<Vec<Result<Taken, Refusal>>> {
+    let mut results = Vec::with_capacity(handed.len());
+    let mut small: Vec<(Handed, v1::Submission)> = Vec::new();
+    for mut handed in handed {
+        match std::mem::replace(&mut handed.what, What::Whole(v1::Submission::default())) {
+            What::Whole(submission) => small.push((handed, submission)),
+            What::Large(plan) => {
+                results.extend(send_small(client, std::mem::take(&mut small)).await?);
+                results.push(send_steps(client, handed, *plan).await?);
+            }
+        }
+    }
+    results.extend(send_small(client, small).await?);
+    Ok(results)
+}
+
+async fn send_small(
+    client: &Client,
+    small: Vec<(Handed, v1::Submission)>,
+) -> anyhow::Result<Vec<Result<Taken, Refusal>>> {
+    let (handed, submissions): (Vec<_>, Vec<_>) = small.into_iter().unzip();
+    let results = send(client, submissions).await?;
+    let taken = |(handed, result): (Handed, Result<Accepted, Refusal>)| {
+        result.map(|accepted| Taken {
+            run: handed.run,
+            is_array: handed.is_array,
+            jobs: handed.jobs,
+            ids: accepted.ids,
+            known: accepted.known,
+            position: accepted.position,
+        })
+    };
+    Ok(handed.into_iter().zip(results).map(taken).collect())
+}
+
+/// Each step is known by its keys, so what a broken connection or a restart leaves open is sent again.
+async fn send_steps(
+    client: &Client,
+    handed: Handed,
+    plan: Plan,
+) -> anyhow::Result<Result<Taken, Refusal>> {
+    let Handed { run, is_array, jobs, .. } = handed;
+    eprintln!("run {run}: {jobs} jobs");
+    let mut taken = Taken { run, is_array, jobs, ids: Vec::new(), known: true, position: 0 };
+    let mut steps = plan.steps()?.peekable();
+    let mut sent = 0;
+    let progress = Progress::new(jobs as u64, "jobs");
+    while steps.peek().is_some() {
+        let mut batch = Vec::with_capacity(STEPS_AT_ONCE);
+        for step in steps.by_ref().take(STEPS_AT_ONCE) {
+            let step = submission_to_wire(&step?.complete(&mut generated));
+            for job in &step.jobs {
+                check(job, false).with_context(|| format!("job {}", job.id))?;
+            }
+            sent += step.jobs.len();
+            batch.push(step);
+        }
+        for result in until_taken(client, batch).await? {
+            match result {
+                Ok(accepted) => {
+                    taken.known &= accepted.known;
+                    taken.position = taken.position.max(accepted.position);
+                }
+                Err(refusal) => return Ok(Err(refusal)),
+            }
+        }
+        progress.reached(sent as u64);
+    }
+    Ok(Ok(taken))
+}
+
+/// A full queue is waited for, however long that takes: the rest belongs to what is there.
+async fn until_taken(
+    client: &Client,
+    batch: Vec<v1::Submission>,
+) -> anyhow::Result<Vec<Result<Accepted, Refusal>>> {
+    loop {
+        let results = patiently(client, batch.clone()).await?;
+        if results.iter().all(|result| retry_after(result).is_none()) {
+            return Ok(results);
+        }
+    }
 }
 
 /// Everything gets an idempotency key first, so that it may be sent again.

@@ -18,7 +18,8 @@ examples! {
     "bellwether submit":
         "bellwether submit --id build-1 --type exec --payload '{\"argv\":[\"true\"]}' --wait",
         "bellwether submit --id later --type exec --payload '{\"argv\":[\"true\"]}' --delay 5m",
-        "echo '{\"run\": \"nightly\", \"jobs\": {\"a\": {\"type\": \"exec\", \"payload\": {\"argv\": [\"true\"]}}}}' | bellwether submit -";
+        "echo '{\"run\": \"nightly\", \"jobs\": {\"a\": {\"type\": \"exec\", \"payload\": {\"argv\": [\"true\"]}}}}' | bellwether submit -",
+        "bellwether submit --array 1-3 --type exec --payload '{\"argv\":[\"echo\",\"{{item}}\"]}' > run";
     "bellwether run": "bellwether run --timeout 5m -- echo hello";
     "bellwether jobs": "bellwether jobs --type exec --state completed,delayed";
     "bellwether job": "bellwether job build-1";
@@ -31,9 +32,9 @@ examples! {
     "bellwether status": "bellwether status";
     "bellwether types": "bellwether types";
     "bellwether runs list": "bellwether runs list --limit 10";
-    "bellwether runs show": "bellwether runs show nightly";
-    "bellwether runs cancel": "bellwether runs cancel nightly --dry-run";
-    "bellwether runs retry": "bellwether runs retry nightly --dry-run";
+    "bellwether runs show": "bellwether runs show \"$(cat run)\"";
+    "bellwether runs cancel": "bellwether runs cancel \"$(cat run)\" --dry-run";
+    "bellwether runs retry": "bellwether runs retry \"$(cat run)\" --dry-run";
     "bellwether pin": "bellwether pin later w1";
     "bellwether pause": "bellwether pause exec";
     "bellwether resume": "bellwether resume exec", "bellwether resume --all";

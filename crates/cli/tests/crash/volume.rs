@@ -23,7 +23,7 @@ async fn one_operation_cancels_all_that_match_however_many() -> Result<()> {
     for batch in numbers.chunks(BATCH) {
         let single = |number: &usize| {
             let job = v1::JobSpec::new(format!("job-{number}"), "nobody-runs-it");
-            v1::Submission { run_id: String::new(), jobs: vec![job] }
+            v1::Submission { run_id: String::new(), jobs: vec![job], ..Default::default() }
         };
         for result in client.submit_batch(batch.iter().map(single).collect()).await? {
             result?;

@@ -119,7 +119,8 @@ async fn every_kind_of_waiting_is_told_by_its_true_reason() -> Result<()> {
 }
 
 fn check(stage: &Stage, row: &Row) -> Result<()> {
-    let told = stage.explained(row.job, |told| told["waiting_for"]["reason"] == row.reason)?;
+    let id = id_of(stage, row.job)?;
+    let told = stage.explained(&id, |told| told["waiting_for"]["reason"] == row.reason)?;
     let summary = told["summary"].as_str().context("a sentence")?;
     for part in row.says {
         ensure!(summary.contains(part), "`{part}` is not in `{summary}`");
@@ -133,6 +134,15 @@ fn check(stage: &Stage, row: &Row) -> Result<()> {
         None => ensure!(nearest.is_null(), "{nearest}"),
     }
     Ok(())
+}
+
+/// A job of a run is named in it.
+fn id_of(stage: &Stage, name: &str) -> Result<String> {
+    let jobs = stage.fine(&["jobs", "--state", "ready", "--json"])?;
+    let jobs = jobs.lines().map(serde_json::from_str).collect::<Result<Vec<Value>, _>>()?;
+    let ids = jobs.iter().filter_map(|job| job["id"].as_str());
+    let within = ids.into_iter().find(|id| id.ends_with(&format!("/{name}")));
+    Ok(within.unwrap_or(name).to_owned())
 }
 
 /// Brings every job of the table where it waits.

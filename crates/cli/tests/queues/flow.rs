@@ -46,7 +46,9 @@ async fn jobs_are_executed_and_their_events_come_out(kind: Kind) -> Result<()> {
     listener.until("job_completed", 3).await?;
     let mut completed = listener.of("bellwether.job_completed");
     completed.sort_unstable();
-    ensure!(completed == ["both/first", "both/second", "one"], "{completed:?}");
+    let names: Vec<&str> =
+        completed.iter().map(|id| id.rsplit_once('/').map_or(&**id, |(_, name)| name)).collect();
+    ensure!(names == ["first", "second", "one"], "{completed:?}");
     ensure!(listener.of("bellwether.job_submitted").len() == 3);
     ensure!(worker.runs().values().all(|runs| *runs == 1), "{worker:?}");
     let submitted = listener.events.iter().find(|event| event["subject"] == "one");

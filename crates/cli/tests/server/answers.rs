@@ -211,3 +211,24 @@ fn the_newest_decisions_are_shown_while_others_follow_events_and_many_jobs_are_c
     assert_eq!(world.lines(&["decisions", "--limit", "60", "--json"]).len(), 60);
     following.process.terminate();
 }
+
+#[test]
+fn the_figures_that_were_promised_have_their_names() {
+    let world = World::new();
+    let _w1 = world.worker("w1", &[]);
+    world.submit_exec("good", "true", &[]);
+    world.submit_exec("bad", "false", &["--retry", "1"]);
+    world.wait_for("good", "completed");
+    world.wait_for("bad", "dead_lettered");
+    let figure = |line: &str| {
+        let metrics = world.request("GET", "/metrics", "").body;
+        let told = metrics.lines().find_map(|told| told.strip_prefix(line)?.trim().parse().ok());
+        told.unwrap_or(f64::NAN)
+    };
+    wait_until("both have been counted", || {
+        figure(r#"bellwether_jobs_per_agent{worker="w1"}"#) == 3.0
+    });
+    assert_eq!(figure(r#"bellwether_retry_counts{type="exec"}"#), 1.0);
+    assert_eq!(figure(r#"bellwether_failure_rate{type="exec"}"#), 0.5);
+    assert!(figure(r#"bellwether_average_latency{type="exec"}"#) > 0.0);
+}

@@ -1,6 +1,7 @@
 //! The real binary as scheduler, worker and client.
 
 mod answers;
+mod arrays;
 mod backup;
 mod commands;
 mod confined;

@@ -23,10 +23,6 @@ fn every_command_of_a_client_has_an_example() {
     // They have pages of their own, or need more than an example can bring.
     const WITHOUT: &[&str] = &[
         "checkpoints",
-        "cluster",
-        "cluster status",
-        "cluster transfer",
-        "cluster recover",
         "demo",
         "bench",
         "bench sinks",

@@ -22,12 +22,16 @@ impl Answer {
 impl World {
     /// One request on a connection of its own; the path begins below `/scheduler`.
     pub(crate) fn rest(&self, method: &str, path: &str, body: &str) -> Answer {
+        self.request(method, &format!("/scheduler{path}"), body)
+    }
+
+    pub(crate) fn request(&self, method: &str, path: &str, body: &str) -> Answer {
         let mut stream = TcpStream::connect(&self.http).expect("the scheduler listens");
         let length = body.len();
         let token = Security::default().token_for(&self.http).expect("it is ours alone");
         let token = token.expect("the scheduler has made a token");
         let request = format!(
-            "{method} /scheduler{path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
              authorization: Bearer {token}\r\nif-match: *\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
         );
         stream.write_all(request.as_bytes()).expect("it reads");

@@ -65,24 +65,25 @@ fn runs_are_listed_shown_as_a_tree_cancelled_and_retried() {
                 lint: {type: exec, payload: {argv: [\"true\"]}, dependencies: [fetch]}\n  \
                 ship: {type: exec, payload: {argv: [\"true\"]}, dependencies: [lint, build]}\n";
     std::fs::write(&run, text).unwrap();
-    world.fine(&["submit", run.to_str().unwrap()]);
+    let taken = world.json(&["submit", run.to_str().unwrap(), "--json"]);
+    let id = taken["run"].as_str().unwrap().to_owned();
     let runs = world.lines(&["runs", "list", "--json"]);
-    assert_eq!((&runs[0]["id"], &runs[0]["total"]), (&json!("nightly"), &json!(4)));
+    assert_eq!((&runs[0]["id"], &runs[0]["total"]), (&json!(id), &json!(4)));
     assert_eq!(
-        world.fine(&["runs", "show", "nightly"]),
+        world.fine(&["runs", "show", &id]).replace(&id, "nightly"),
         "nightly\n  nightly/fetch  ready\n    nightly/build  waiting\n      \
          nightly/ship  waiting  (after nightly/lint, too)\n    nightly/lint  waiting\n"
     );
-    let would = world.fine(&["runs", "cancel", "nightly", "--dry-run"]);
+    let would = world.fine(&["runs", "cancel", &id, "--dry-run"]);
     assert!(would.starts_with("4 jobs would be cancelled\n"), "{would}");
-    let cancelled = world.run(&["runs", "cancel", "nightly"]);
+    let cancelled = world.run(&["runs", "cancel", &id]);
     assert!(cancelled.status.code().is_some());
     wait_until("all have ended", || {
-        world.lines(&["jobs", "--run", "nightly", "--state", "waiting,ready", "--json"]).is_empty()
+        world.lines(&["jobs", "--run", &id, "--state", "waiting,ready", "--json"]).is_empty()
     });
     let _w1 = world.worker("w1", &[]);
-    world.run(&["runs", "retry", "nightly"]);
-    world.wait_for("nightly/ship", "completed");
+    world.run(&["runs", "retry", &id]);
+    world.wait_for(&format!("{id}/ship"), "completed");
 }
 
 #[test]

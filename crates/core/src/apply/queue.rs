@@ -24,11 +24,16 @@ impl State {
         at: Timestamp,
     ) {
         if let Some(header) = run {
-            self.last_run = header.run;
+            self.last_run = self.last_run.max(header.run);
             let count = u32::try_from(jobs.len()).expect("a run is bounded");
-            let run = Run { id: header.id.clone(), remembered: count, live: count };
-            self.runs.insert(header.run, run);
-            self.index.run_ids.insert(header.id.clone(), header.run);
+            if let Some(run) = self.runs.get_mut(header.run) {
+                run.remembered += count;
+                run.live += count;
+            } else {
+                let run = Run { id: header.id.clone(), remembered: count, live: count };
+                self.runs.insert(header.run, run);
+                self.index.run_ids.insert(header.id.clone(), header.run);
+            }
         }
         for (offset, job) in jobs.iter().enumerate() {
             let no = JobNo(first.0 + offset as u64);

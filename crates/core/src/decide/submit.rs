@@ -22,7 +22,7 @@ const KEYS_PAUSE: Micros = Micros::from_secs(1);
 
 impl Engine {
     pub(crate) fn submit(&mut self, submission: Submission) -> Result<Answer, Rejection> {
-        let Submission { run, jobs, settled, keys } = submission;
+        let Submission { run, jobs, settled, keys, extends } = submission;
         check_size(&jobs)?;
         if let Some(known) = self.known_by_key(&jobs, &keys)? {
             let id = |no: &JobNo| self.state.job(*no).map(|job| job.spec.id.clone());
@@ -36,7 +36,7 @@ impl Engine {
             self.check_id(job, elsewhere)?;
             self.check_job(job)?;
         }
-        let header = self.header(run, jobs.len())?;
+        let header = self.header(run, jobs.len(), extends)?;
         let first = self.state.last_job.next();
         let resolved = resolve(&self.state, &jobs, first, &settled)?;
         let order = topological(&jobs, &resolved, first)?;
@@ -183,17 +183,23 @@ impl Engine {
     }
 
     /// A single job without a name for its run needs no record of one.
-    fn header(&self, run: Option<RunId>, jobs: usize) -> Result<Option<RunHeader>, Rejection> {
+    fn header(
+        &self,
+        run: Option<RunId>,
+        jobs: usize,
+        extends: bool,
+    ) -> Result<Option<RunHeader>, Rejection> {
         let number = self.state.last_run.next();
         let id = match run {
             Some(id) => id,
             None if jobs == 1 => return Ok(None),
             None => Name::fixed(&format!("run-{number}")),
         };
-        if self.state.index.run_ids.contains(&id) {
-            return Err(Rejection::DuplicateRun { id });
+        match self.state.index.run_ids.get(&id).copied() {
+            None => Ok(Some(RunHeader { run: number, id })),
+            Some(known) if extends => Ok(Some(RunHeader { run: known, id })),
+            Some(_) => Err(Rejection::DuplicateRun { id }),
         }
-        Ok(Some(RunHeader { run: number, id }))
     }
 
     fn accept(

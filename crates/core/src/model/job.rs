@@ -281,6 +281,8 @@ pub struct Submission {
     pub settled: Vec<(JobId, Settlement)>,
     /// What is known elsewhere of keys that the core no longer knows.
     pub keys: KeysSeen,
+    /// They belong to the run even if there are others of it already.
+    pub extends: bool,
 }
 
 impl Submission {
@@ -289,6 +291,6 @@ impl Submission {
     }
 
     pub fn of(run: Option<RunId>, jobs: Vec<JobSpec>) -> Submission {
-        Submission { run, jobs, settled: Vec::new(), keys: KeysSeen::default() }
+        Submission { run, jobs, settled: Vec::new(), keys: KeysSeen::default(), extends: false }
     }
 }

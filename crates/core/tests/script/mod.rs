@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! worker w1 slots=2 role=gpu     submit a type=t after=x+y priority=high
-//! run r: a, b after=a            ack|claim|progress|complete|fail|return a [by=w1] [nth=1]
+//! run|extend r: a, b after=a     ack|claim|progress|complete|fail|return a [by=w1] [nth=1]
 //! wait 5s                        silence w1 | wake w1 | beat w1 load=500 queue=2 overloaded
 //! cancel|retry a, pin a w1       drain|undrain|leave w1, pause|unpause t
 //! config key=value               restart [snapshot], reconnect w1 [holding=a+b] [new]
@@ -68,7 +68,10 @@ impl Player {
 
     fn play(&mut self, command: &str) {
         if let Some(run) = command.strip_prefix("run ") {
-            return self.run_of_jobs(run);
+            return self.run_of_jobs(run, false);
+        }
+        if let Some(run) = command.strip_prefix("extend ") {
+            return self.run_of_jobs(run, true);
         }
         let words = Words::of(command);
         match words.plain[0] {
@@ -186,7 +189,7 @@ impl Player {
     }
 
     /// `r: a, b after=a`
-    fn run_of_jobs(&mut self, text: &str) {
+    fn run_of_jobs(&mut self, text: &str, extends: bool) {
         let (id, jobs) = text.split_once(':').expect("a run has a name");
         let parts = jobs.split(',').map(str::trim).filter(|part| !part.is_empty());
         let jobs = parts.map(|part| {
@@ -194,7 +197,7 @@ impl Player {
             parse::job(words.plain[0], &words)
         });
         let (run, jobs) = (Some(name(id.trim())), jobs.collect());
-        self.send(Command::Submit(Submission::of(run, jobs)));
+        self.send(Command::Submit(Submission { extends, ..Submission::of(run, jobs) }));
     }
 
     fn report(&mut self, words: &Words<'_>) {

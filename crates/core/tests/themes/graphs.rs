@@ -20,6 +20,21 @@ fn a_job_never_starts_before_its_dependencies_completed() {
 }
 
 #[test]
+fn a_run_that_comes_in_steps_is_one_run() {
+    check(
+        "
+        worker w1
+        run r: a; extend r: b after=a; run r: c
+        complete a; complete b; extend r: d
+        ",
+        expect![[r#"
+            assign a w1 | refused: run id r exists already; choose another
+            complete a w1 | assign b w1 | complete b w1 | assign d w1
+        "#]],
+    );
+}
+
+#[test]
 fn the_order_of_a_submission_does_not_matter() {
     check(
         "

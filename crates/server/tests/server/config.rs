@@ -117,6 +117,18 @@ queues:
 }
 
 #[test]
+fn the_name_of_a_backend_alone_is_a_queue_at_its_usual_place() -> Result<()> {
+    let file = tempfile::NamedTempFile::new()?;
+    std::fs::write(file.path(), "default_queue: redis\n")?;
+    let config = ServerConfig::load(Some(file.path()), [], &[])?;
+    let [queue] = &config.queues[..] else { panic!("{:?}", config.queues) };
+    assert_eq!((queue.name.as_str(), config.default_queue.as_str()), ("redis", "redis"));
+    let shown = format!("{:?}", queue.settings);
+    assert!(shown.contains("127.0.0.1") && shown.contains("6379"), "{shown}");
+    Ok(())
+}
+
+#[test]
 fn a_queue_that_can_not_be_is_refused_with_the_way_out() {
     assert_eq!(
         refused("queue: {backend: redis, hots: x}"),

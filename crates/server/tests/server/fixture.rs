@@ -144,7 +144,7 @@ pub(crate) async fn channel(server: &Server) -> Result<Link> {
 }
 
 pub(crate) fn single(job: v1::JobSpec) -> v1::Submission {
-    v1::Submission { run_id: String::new(), jobs: vec![job] }
+    v1::Submission { run_id: String::new(), jobs: vec![job], ..Default::default() }
 }
 
 pub(crate) fn job(id: &str) -> v1::JobSpec {

@@ -130,9 +130,16 @@ async fn a_run_goes_in_order_and_a_cycle_is_refused_whole() -> Result<()> {
     let mut fixture = Fixture::start().await?;
     let after =
         |id: &str, before: &str| v1::JobSpec { dependencies: vec![before.to_owned()], ..job(id) };
-    let run = v1::Submission { run_id: "r".to_owned(), jobs: vec![job("a"), after("b", "a")] };
-    let cycle =
-        v1::Submission { run_id: String::new(), jobs: vec![after("c", "d"), after("d", "c")] };
+    let run = v1::Submission {
+        run_id: "r".to_owned(),
+        jobs: vec![job("a"), after("b", "a")],
+        ..Default::default()
+    };
+    let cycle = v1::Submission {
+        run_id: String::new(),
+        jobs: vec![after("c", "d"), after("d", "c")],
+        ..Default::default()
+    };
     let request = v1::SubmitRequest { submissions: vec![run, cycle] };
     let results = fixture.client.submit(request).await?.into_inner().results;
     assert_eq!(accepted(&results[0]).jobs.len(), 2);

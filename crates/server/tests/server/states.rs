@@ -121,7 +121,7 @@ async fn a_delay_begins_to_count_when_the_dependencies_have_ended() -> Result<()
 async fn a_run_counts_as_ready_what_is_shown_as_ready() -> Result<()> {
     let mut fixture = Fixture::start().await?;
     let jobs = vec![job("a"), for_nobody(after("b", "a"))];
-    let run = v1::Submission { run_id: "r".to_owned(), jobs };
+    let run = v1::Submission { run_id: "r".to_owned(), jobs, ..Default::default() };
     fixture.client.submit(v1::SubmitRequest { submissions: vec![run] }).await?;
     let mut worker = fixture.worker("w", 1).await?;
     let offer = worker.offer().await?;

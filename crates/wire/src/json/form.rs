@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::{OneOfBuilder, RefOr, Schema};
 
+use super::array::ARRAY_MAX;
 use super::job::FIELDS;
 
 /// What may stand in a field.
@@ -27,6 +28,8 @@ pub(super) enum Form {
     Trace,
     Resources,
     Escalation(Words),
+    /// A range, a list, or a file of lines.
+    Array,
     Anything,
 }
 
@@ -78,6 +81,11 @@ impl Form {
                 ("priority", Form::Priority(words).on(side)),
                 ("role", Form::Name.on(side)),
             ]),
+            Form::Array => {
+                let items = json!({ "type": ["string", "number", "boolean"] });
+                let list = json!({ "type": "array", "items": items, "maxItems": ARRAY_MAX });
+                json!({ "anyOf": [{ "type": "string" }, list] })
+            }
             Form::Anything => json!({}),
         }
     }
@@ -127,7 +135,7 @@ pub fn name(bytes_min: usize) -> Value {
 pub fn properties(side: Side) -> Map<String, Value> {
     let shown = FIELDS.iter().filter(|field| {
         // It is only another way to write others.
-        side == Side::Reads || !matches!(field.form, Form::Resources)
+        side == Side::Reads || !matches!(field.form, Form::Resources | Form::Array)
     });
     shown
         .map(|field| {
@@ -177,12 +185,24 @@ pub fn unwrap(document: &mut Value) {
 /// The schema of a run; `job` is a reference to that of a job.
 pub fn run_schema(job: &Value) -> Value {
     let mut run = Form::Name.on(Side::Reads);
-    run["description"] = json!("Generated if it is left out.");
+    run["description"] = json!("What its id begins with.");
+    let mut key = Form::Name.on(Side::Reads);
+    key["description"] =
+        json!("The same key again is the same run again; without one it is a new run.");
     json!({
         "type": "object",
         "description": "Jobs that are taken together or not at all.",
         "properties": {
             "run": run,
+            "idempotency_key": key,
+            "parameters": {
+                "description": "Names that stand for values in all texts of the run, as {{name}}, with their defaults; null if a value must be given.",
+                "type": ["object", "null"],
+            },
+            "set": {
+                "description": "Values of parameters.",
+                "type": ["object", "null"],
+            },
             "jobs": {
                 "description": "A list of jobs, or jobs by their node.",
                 "anyOf": [

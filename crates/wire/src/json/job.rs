@@ -68,6 +68,14 @@ pub static FIELDS: &[Field] = &[
         write: |job| job.node.as_ref().map(Written::Name),
     },
     Field {
+        name: "array",
+        doc: "Makes a job for each item, in a run or a file: a range as 1-1000 or 1-1000:10, a list, or \
+              a file of lines as @names.txt. In its texts {{item}} is the item and {{index}} its number.",
+        form: Form::Array,
+        read: |given, _| Err(given.wrong("an array is many jobs; submit it in a run")),
+        write: |_| None,
+    },
+    Field {
         name: "priority",
         doc: "How urgent it is.",
         form: Form::Priority(PRIORITIES),
@@ -460,8 +468,9 @@ mod tests {
     #[test]
     fn every_field_is_read_and_written_the_same_and_survives_the_wire() {
         let given = with_every_field();
-        // Role and receiver exclude each other; resources is another way to write two others.
-        let elsewhere = ["role", "resources"];
+        // Role and receiver exclude each other; resources is another way to write two others, and an
+        // array is many jobs.
+        let elsewhere = ["role", "resources", "array"];
         let named = |field: &&Field| !elsewhere.contains(&field.name);
         for field in FIELDS.iter().filter(named) {
             assert!(given.get(field.name).is_some(), "{} is not in the test", field.name);

@@ -5,6 +5,7 @@
 //! Spans are seconds, times are as 2027-01-31T08:00:00Z, and what is not known is left out. An unknown
 //! field is an error that names the nearest known one.
 
+pub mod array;
 mod bounded;
 pub mod checkpoint;
 pub mod cloud_event;
@@ -21,10 +22,12 @@ pub mod job;
 pub mod job_view;
 mod legible;
 mod nearest;
+pub mod plan;
 pub mod predictions;
 pub mod reply;
 pub mod run;
 pub mod status;
+pub mod template;
 mod unique;
 pub mod unit;
 pub mod worker;
@@ -42,11 +45,12 @@ pub use job::Draft;
 pub use job_view::{Job, JobPage};
 pub use legible::NESTING_MAX;
 pub use nearest::nearest;
+pub use plan::{Plan, Steps};
 pub use predictions::{Predictions, ShadowReport};
 pub use reply::{Reply, reply_from_json};
 pub use run::{
-    ReadError, SubmissionDraft, job_from_json, listed_from_json, run_from_json,
-    submission_from_json, submissions,
+    Context, ReadError, SubmissionDraft, job_from_json, listed_from_json, plan_from_json, plans,
+    run_from_json, submission_from_json, submissions,
 };
 pub use status::Status;
 pub use unique::Unique;

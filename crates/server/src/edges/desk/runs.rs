@@ -19,6 +19,16 @@ impl Desk {
         found.ok_or_else(|| Unanswered::UnknownRun { id: id.to_owned() })
     }
 
+    /// A list of the one of this id, or of none.
+    pub(crate) async fn one_run(&self, id: &str) -> Result<RunPage, Unanswered> {
+        let runs = match self.run(id).await {
+            Ok(run) => vec![run],
+            Err(Unanswered::UnknownRun { .. }) => Vec::new(),
+            Err(why) => return Err(why),
+        };
+        Ok(RunPage { runs, next_cursor: None })
+    }
+
     pub(crate) async fn runs(
         &self,
         cursor: Option<&str>,
@@ -33,7 +43,7 @@ impl Desk {
         let mut runs = self.registry.runs(before, limit + 1).await?;
         let more = runs.len() > limit;
         runs.truncate(limit);
-        let next_cursor = runs.last().filter(|_| more).map(|last| last.first.to_string());
+        let next_cursor = runs.last().filter(|_| more).map(|last| last.last.to_string());
         Ok(RunPage { runs, next_cursor })
     }
 }

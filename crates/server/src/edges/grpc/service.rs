@@ -135,14 +135,18 @@ impl Scheduler for SchedulerService {
         &self,
         request: Request<v1::ListRunsRequest>,
     ) -> Result<Response<v1::ListRunsResponse>, Status> {
-        let v1::ListRunsRequest { cursor, limit } = request.into_inner();
+        let v1::ListRunsRequest { cursor, limit, id } = request.into_inner();
         let limit = (limit > 0).then_some(limit.min(RUNS_MAX) as usize);
-        let page = self.desk.runs(Some(&cursor), limit).await.map_err(status)?;
+        let page = match id.is_empty() {
+            true => self.desk.runs(Some(&cursor), limit).await.map_err(status)?,
+            false => self.desk.one_run(&id).await.map_err(status)?,
+        };
         let runs = page.runs.into_iter().map(|run| v1::RunSummary {
             id: run.id,
             submitted_at: run.submitted_at,
             ended_at: run.ended_at,
             states: run.states,
+            arrays: run.arrays,
         });
         let next_cursor = page.next_cursor.unwrap_or_default();
         Ok(Response::new(v1::ListRunsResponse { runs: runs.collect(), next_cursor }))

@@ -65,6 +65,7 @@ impl JobFilter {
             cursor: text(&self.cursor),
             limit: limit(self.limit)?,
             position: 0,
+            no_elements: false,
         })
     }
 }

@@ -4,14 +4,14 @@ use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use bellwether_core::model::{JobId, Name, Submission};
-use bellwether_wire::Malformed;
 use bellwether_wire::json::{
-    SubmissionDraft, job_from_json, listed_from_json, run_from_json, submission_from_json,
+    Plan, SubmissionDraft, job_from_json, listed_from_json, run_from_json, submission_from_json,
 };
+use bellwether_wire::{Malformed, v1};
 use serde_json::value::RawValue;
 
 use super::asked::Asked;
-use super::intake::Written;
+use super::intake::{Written, bug};
 use super::read::TraceOf;
 use super::view::{Accepted, NewJob, NewRun, NewSubmission, SubmissionResult};
 use super::{Problem, Rest, link};
@@ -43,7 +43,10 @@ pub(super) async fn job(
 
 /// Submit a run
 ///
-/// Its jobs are taken together or not at all. Dependencies may name nodes of the run.
+/// Its jobs are taken together or not at all. They are named in the run, and dependencies may use
+/// these names; the same again is a new run, unless it has an `idempotency_key`. With arrays it may
+/// stand for more than 10000 jobs: these are taken step by step, and with a key the same request goes
+/// on where one that broke off has ended.
 #[utoipa::path(
     post, path = "/scheduler/runs", tag = "runs", operation_id = "submit_run",
     request_body = NewRun,
@@ -59,7 +62,19 @@ pub(super) async fn run(
     TraceOf(trace): TraceOf,
     written: Written,
 ) -> Result<Response, Problem> {
-    let accepted = one(&rest, written, trace, run_from_json).await?;
+    let ids = rest.desk.ids.clone();
+    let read = written.read(move |raw| {
+        run_from_json(raw, &mut || ids.generate()).map_err(|why| Problem::from(&why))
+    });
+    let plan = read.await?;
+    let accepted = if plan.is_large() {
+        // Whoever asked may go away: what was begun is taken to its end.
+        tokio::spawn(in_steps(rest, plan, trace)).await.map_err(bug)??
+    } else {
+        let ids = rest.desk.ids.clone();
+        let submission = whole(&ids, plan, trace.as_deref()).map_err(|why| Problem::from(&why))?;
+        taken(&rest, submission).await?
+    };
     let location = link::run(accepted.run());
     Ok(created(accepted, location))
 }
@@ -108,11 +123,37 @@ async fn one(
     let read = written.read(move |raw| {
         complete(&ids, read, raw, trace.as_deref()).map_err(|why| Problem::from(&why))
     });
-    let submission = read.await?;
+    taken(rest, read.await?).await
+}
+
+async fn taken(rest: &Rest, submission: Submission) -> Result<Accepted, Problem> {
     let run = run_of(&submission);
     let submitted = rest.desk.submit(vec![Ok(submission)]).await?.pop();
     let accepted = submitted.expect("the desk answers every submission")?;
     Ok(Accepted::new(accepted, run))
+}
+
+/// One step after the other, so that everybody else's come in between.
+async fn in_steps(rest: Rest, plan: Plan, trace: Option<String>) -> Result<Accepted, Problem> {
+    let run = plan.run().map(Name::to_string).unwrap_or_default();
+    let count = plan.jobs() as u64;
+    let ids = rest.desk.ids.clone();
+    let mut last = v1::Accepted { known: true, ..Default::default() };
+    for step in plan.steps().map_err(|why| Problem::from(&why))? {
+        let step = step.map_err(|why| Problem::from(&why))?;
+        let mut submission = step.complete(&mut || ids.generate());
+        context::adopt(&mut submission, trace.as_deref());
+        let submitted = rest.desk.submit(vec![Ok(submission)]).await?.pop();
+        let accepted = submitted.expect("the desk answers every submission")?;
+        last = v1::Accepted { known: last.known && accepted.known, ..accepted };
+    }
+    Ok(Accepted::in_steps(run, count, last))
+}
+
+fn whole(ids: &JobIds, plan: Plan, trace: Option<&str>) -> Result<Submission, Malformed> {
+    let mut submission = plan.whole()?.complete(&mut || ids.generate());
+    context::adopt(&mut submission, trace);
+    Ok(submission)
 }
 
 fn run_of(submission: &Submission) -> Option<String> {

@@ -252,6 +252,9 @@ impl Filter {
         filter.text(&tagged(), &wanted.tag);
         filter.number("submitted_at >= ?", wanted.submitted_after);
         filter.number("submitted_at <= ?", wanted.submitted_before);
+        if wanted.no_elements {
+            filter.conditions.push("id NOT LIKE '%]'".to_owned());
+        }
         if !wanted.id_prefix.is_empty() {
             filter.text("id >= ?", &wanted.id_prefix);
             // No text is between a prefix with the highest character and what follows the prefix.

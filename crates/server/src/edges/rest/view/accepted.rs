@@ -13,8 +13,10 @@ pub(in crate::edges::rest) struct Accepted {
     /// The run, if they are one.
     #[serde(skip_serializing_if = "Option::is_none")]
     run: Option<String>,
-    /// In the order of the submission.
+    /// In the order of the submission; left out if they are more than 10000.
     jobs: Vec<JobRef>,
+    /// How many they are.
+    count: u64,
     /// The idempotency key had been seen: these are the jobs of then, nothing is new.
     pub(in crate::edges::rest) known: bool,
     /// The journal position at which they are durable.
@@ -38,17 +40,25 @@ struct Throttle {
 }
 
 impl Accepted {
+    /// A run that was taken step by step.
+    pub(in crate::edges::rest) fn in_steps(
+        run: String,
+        count: u64,
+        last: v1::Accepted,
+    ) -> Accepted {
+        let last = v1::Accepted { jobs: Vec::new(), ..last };
+        Accepted { count, ..Accepted::new(last, Some(run)) }
+    }
+
     pub(in crate::edges::rest) fn new(accepted: v1::Accepted, run: Option<String>) -> Accepted {
         let job = |job: v1::JobRef| JobRef { id: job.id, number: job.job };
         Accepted {
             run,
+            count: accepted.jobs.len() as u64,
             jobs: accepted.jobs.into_iter().map(job).collect(),
             known: accepted.known,
             position: accepted.position,
-            throttle: accepted.throttle.map(|throttle| Throttle {
-                filled_percent: throttle.filled_percent,
-                pause: seconds(throttle.pause),
-            }),
+            throttle: accepted.throttle.map(Throttle::from),
         }
     }
 
@@ -76,4 +86,11 @@ pub(in crate::edges::rest) struct SubmissionResult {
 pub(in crate::edges::rest) struct Done {
     /// The journal position at which it is.
     pub(in crate::edges::rest) position: u64,
+}
+
+impl From<v1::Throttle> for Throttle {
+    fn from(throttle: v1::Throttle) -> Throttle {
+        let pause = seconds(throttle.pause);
+        Throttle { filled_percent: throttle.filled_percent, pause }
+    }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bellwether_wire::json::code::{Code, JobState};
 use bellwether_wire::json::unit::{Moment, moment};
+use bellwether_wire::v1;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -24,17 +25,30 @@ pub(in crate::edges::rest) struct Run {
     states: BTreeMap<JobState, u64>,
     /// How many jobs it has.
     total: u64,
+    /// Jobs that stand for many, as one each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    arrays: Vec<RunArray>,
+}
+
+/// A job over many items.
+#[derive(Debug, Serialize, ToSchema)]
+struct RunArray {
+    /// What the ids of its jobs begin with.
+    id: String,
+    /// How many of them are in which state.
+    states: BTreeMap<JobState, u64>,
+    total: u64,
 }
 
 impl From<RunSummary> for Run {
     fn from(run: RunSummary) -> Run {
-        let mut states = BTreeMap::new();
-        for count in &run.states {
-            if let Some(state) = Code::from_wire(count.state) {
-                states.insert(state, count.count);
-            }
-        }
+        let states = by_state(&run.states);
+        let array = |array: v1::ArrayCount| {
+            let states = by_state(&array.states);
+            RunArray { id: array.id, total: states.values().sum(), states }
+        };
         Run {
+            arrays: run.arrays.into_iter().map(array).collect(),
             id: run.id,
             submitted_at: moment(run.submitted_at),
             ended_at: moment(run.ended_at),
@@ -42,6 +56,11 @@ impl From<RunSummary> for Run {
             states,
         }
     }
+}
+
+fn by_state(counts: &[v1::StateCount]) -> BTreeMap<JobState, u64> {
+    let known = |count: &v1::StateCount| Some((Code::from_wire(count.state)?, count.count));
+    counts.iter().filter_map(known).collect()
 }
 
 /// A run with some of its jobs, the last first.
