@@ -17,6 +17,8 @@ use crate::scheduler::Scheduler;
 const POLL: Duration = Duration::from_millis(5);
 /// To look takes long where there are many workers: it is done for a tenth of the time.
 const POLL_TIMES: u32 = 10;
+/// One look that took long must not make the next one wait for most of a minute.
+const POLL_MAX: Duration = Duration::from_millis(500);
 /// Workers that are started at a time, and how long they may take to register.
 const STARTED_AT_A_TIME: u32 = 500;
 const KNOWN_WITHIN: Duration = Duration::from_secs(60);
@@ -78,7 +80,7 @@ impl Stage {
             if self.workers.iter().all(|ours| known.contains(ours.id())) {
                 return Ok(());
             }
-            tokio::time::sleep(POLL.max(begun.elapsed() * POLL_TIMES)).await;
+            tokio::time::sleep((begun.elapsed() * POLL_TIMES).clamp(POLL, POLL_MAX)).await;
         }
     }
 
