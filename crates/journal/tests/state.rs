@@ -63,9 +63,7 @@ fn forget_what_is_counted_since(pieces: &mut [v1::SnapshotPiece]) {
             (worker.completed, worker.failed, worker.left) = (0, 0, false);
             (worker.seen_at, worker.pace_permille) = (0, 0);
         }
-        piece.types.iter_mut().for_each(|known| {
-            known.scaled_error = Some(known.average_error);
-        });
+        piece.types.iter_mut().for_each(|known| known.scaled_excess = 0.0);
         if let Some(totals) = piece.header.as_mut().and_then(|header| header.totals.as_mut()) {
             (totals.work, totals.tried_at) = (0, 0);
         }

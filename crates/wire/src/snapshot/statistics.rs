@@ -27,7 +27,7 @@ pub fn type_to_wire((number, history): &(u32, TypeHistory)) -> v1::TypeFacts {
         latest: history.latest.0,
         average: history.average,
         average_error: history.average_error,
-        scaled_error: Some(history.scaled_error),
+        scaled_excess: history.scaled_excess,
         finest_error: history.finest_error,
         judged: history.judged,
         typical: history.typical.as_ref().map(durations_to_wire),
@@ -85,8 +85,7 @@ fn history_from_wire(wire: &v1::TypeFacts) -> Result<TypeHistory, Malformed> {
         latest: Timestamp(wire.latest),
         average: wire.average,
         average_error: wire.average_error,
-        // Before it was kept, averages were not scaled.
-        scaled_error: wire.scaled_error.unwrap_or(wire.average_error),
+        scaled_excess: wire.scaled_excess,
         finest_error: wire.finest_error,
         judged: wire.judged,
         typical: wire.typical.as_ref().map(durations_from_wire).transpose()?,

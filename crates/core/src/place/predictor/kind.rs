@@ -20,8 +20,9 @@ pub struct TypeHistory {
     pub average_error: f32,
     /// The error of the finest key at the same jobs.
     pub finest_error: f32,
-    /// The error of the moving average scaled to the machine that ran the job.
-    pub scaled_error: f32,
+    /// How much larger the error of the moving average is once it is scaled to the machine that ran
+    /// the job.
+    pub scaled_excess: f32,
     /// Jobs behind these errors, at most `RIVALRY_JOBS`.
     pub judged: u32,
     /// What its jobs take on an average machine.
@@ -69,8 +70,8 @@ impl TypeHistory {
         self.judged = (self.judged + 1).min(RIVALRY_JOBS);
         let weight = 1.0 / self.judged as f32;
         self.average_error += (missed(self.average, duration) - self.average_error) * weight;
-        let scaled = missed(self.average * scale, duration);
-        self.scaled_error += (scaled - self.scaled_error) * weight;
+        let excess = missed(self.average * scale, duration) - missed(self.average, duration);
+        self.scaled_excess += (excess - self.scaled_excess) * weight;
         self.finest_error += (missed(finest, duration) - self.finest_error) * weight;
     }
 
@@ -90,7 +91,7 @@ impl TypeHistory {
     /// Whether the moving average, scaled to the machine, has lately been clearly nearer than the
     /// finest key.
     pub(super) fn prefers_average(&self) -> bool {
-        self.scaled_error * COARSENESS < self.finest_error
+        (self.average_error + self.scaled_excess) * COARSENESS < self.finest_error
     }
 
     /// Another class that ran this type of late.
