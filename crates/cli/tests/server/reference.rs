@@ -32,6 +32,7 @@ fn every_command_of_a_client_has_an_example() {
         "bench history",
         "bench failover",
         "cluster",
+        "cluster recover",
         "cluster transfer",
         "soak",
         "worker rotate-key",
