@@ -15,22 +15,29 @@ pub(crate) const NOTE: &str = "identity";
 pub struct Identity(Arc<OnceLock<String>>);
 
 #[derive(Debug, thiserror::Error)]
-#[error("failed to read or write {}: {source}", path.display())]
-pub struct IdentityError {
-    path: PathBuf,
-    source: io::Error,
+pub enum IdentityError {
+    #[error("failed to read or write {}: {source}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+    #[error(
+        "{} is damaged; restore it from a backup, or remove it: then events come from another source",
+        path.display()
+    )]
+    Damaged { path: PathBuf },
 }
 
 impl Identity {
     /// Reads it from the data directory, or makes one up if this is its first start.
     pub fn load(data_dir: &Path) -> Result<Identity, IdentityError> {
         let path = data_dir.join(FILE);
-        let failed = |source| IdentityError { path: path.clone(), source };
+        let failed = |source| IdentityError::Io { path: path.clone(), source };
         match std::fs::read_to_string(&path) {
             Ok(text) if !text.trim().is_empty() => Ok(Identity::known(text.trim())),
             Ok(_) => Identity::create(&path).map_err(failed),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Identity::create(&path).map_err(failed)
+            }
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                Err(IdentityError::Damaged { path })
             }
             Err(error) => Err(failed(error)),
         }

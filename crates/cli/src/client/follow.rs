@@ -49,8 +49,7 @@ async fn shown_to_the_end(client: &Client, id: &str, mut display: Display) -> an
 
 /// The same beside what the job prints; an interrupt (Ctrl-C) cancels the job first, and a second one gives up at once.
 pub(super) async fn to_the_end_or_cancelled(client: &Client, id: &str) -> anyhow::Result<Job> {
-    // A line that is rewritten would run into the output.
-    let ending = shown_to_the_end(client, id, Display::new(false));
+    let ending = shown_to_the_end(client, id, Display::beside_output());
     tokio::pin!(ending);
     tokio::select! {
         ended = &mut ending => return ended,
@@ -154,16 +153,27 @@ pub(super) fn trouble(job: &Job) -> Option<String> {
 #[derive(Debug)]
 struct Display {
     terminal: bool,
+    /// Whether it is told that the job has ended.
+    tells_end: bool,
     last: String,
     drawn: bool,
 }
 
 impl Display {
     fn new(terminal: bool) -> Display {
-        Display { terminal, last: String::new(), drawn: false }
+        Display { terminal, tells_end: true, last: String::new(), drawn: false }
+    }
+
+    /// A line that is rewritten would run into the output, and one about the end might come before the
+    /// last of it.
+    fn beside_output() -> Display {
+        Display { tells_end: false, ..Display::new(false) }
     }
 
     fn show(&mut self, job: &Job) -> io::Result<()> {
+        if job.has_ended() && !self.tells_end {
+            return Ok(());
+        }
         let mut line = format!("{}: {}", job.id(), job.state().as_str());
         if job.0.progress_permille > 0 && !job.has_ended() {
             line +=

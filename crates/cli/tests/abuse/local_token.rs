@@ -159,7 +159,7 @@ async fn tokens_come_and_go_without_a_restart() -> Result<()> {
     signal(scheduler.id()?, Signal::HUP)?;
     eventually("the slip is told", || async {
         let log = std::fs::read_to_string(site.folder().join("stderr"))?;
-        Ok(log.contains("tokens stay as they were").then_some(()))
+        Ok(log.contains("it stays as it was").then_some(()))
     })
     .await?;
     ensure!(status().await? == 200);

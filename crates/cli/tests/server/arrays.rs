@@ -155,6 +155,7 @@ fn what_a_crash_leaves_of_a_large_array_is_completed_and_not_doubled() {
     assert!(part > 0);
 
     let mut client = start(&world);
+    wait_until("it goes on", || part == JOBS || total(&world) > part);
     world.crash_and_restart();
     assert_eq!(client.wait(), Some(0));
     let again = world.json(&["submit", &file, "--json"]);

@@ -495,13 +495,14 @@ jobs:
             let id = job.id.as_str().strip_prefix("thumbs-generated/").unwrap();
             let after: Vec<&str> =
                 job.dependencies.iter().map(|id| id.as_str().split_once('/').unwrap().1).collect();
-            format!("{id} {} {}\n", String::from_utf8_lossy(&job.payload), after.join("+"))
+            let payload = String::from_utf8_lossy(&job.payload);
+            format!("{id} {payload} {}", after.join("+")).trim_end().to_owned() + "\n"
         });
         expect![[r#"
             all  resize[10]+resize[20]+resize[30]
             each[1] "x" resize[10]
             each[2] "y" resize[20]
-            list  
+            list
             resize[10] {"n":"at 10","w":10} list
             resize[20] {"n":"at 20","w":20} list
             resize[30] {"n":"at 30","w":30} list

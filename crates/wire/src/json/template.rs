@@ -113,9 +113,14 @@ fn read(text: &str, default: &Value) -> Value {
     }
     match serde_json::from_str::<Value>(text) {
         Ok(value @ Value::Bool(_)) => value,
-        Ok(value @ Value::Number(_)) if default.is_number() || value.to_string() == text => value,
+        Ok(value @ Value::Number(_)) if default.is_number() || is_written(&value, text) => value,
         _ => as_text(),
     }
+}
+
+fn is_written(value: &Value, text: &str) -> bool {
+    let written = value.to_string();
+    written == text
 }
 
 fn is_name(name: &str) -> bool {

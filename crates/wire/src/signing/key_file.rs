@@ -19,7 +19,11 @@ pub enum KeyFileError {
         path.display(), path.display()
     )]
     Readable { path: PathBuf, mode: u32 },
-    #[error("{} is no key: it must be 64 hexadecimal digits; remove it to make one", path.display())]
+    #[error(
+        "the key {} is damaged: it must be 64 hexadecimal digits; restore it from a backup, or remove \
+         it to make another",
+        path.display()
+    )]
     Damaged { path: PathBuf },
 }
 
@@ -55,9 +59,9 @@ pub fn load(path: &Path) -> Result<Secret, KeyFileError> {
     if mode & OTHERS != 0 {
         return Err(KeyFileError::Readable { path: path.to_owned(), mode });
     }
-    let mut text = String::new();
-    file.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(failed)?;
-    let seed = seed_from_hex(text.trim());
+    let mut bytes = Vec::new();
+    file.take(FILE_BYTES_MAX).read_to_end(&mut bytes).map_err(failed)?;
+    let seed = seed_from_hex(String::from_utf8_lossy(&bytes).trim());
     let seed = seed.ok_or_else(|| KeyFileError::Damaged { path: path.to_owned() })?;
     Ok(Secret::from_seed(&seed))
 }

@@ -63,7 +63,13 @@ impl Desk {
         if numbers.is_empty() {
             return Ok(FxHashMap::default());
         }
-        let (_, names) = self.registry.names(Vec::<JobNo>::new(), numbers.clone()).await?;
+        let look = || self.registry.names(Vec::<JobNo>::new(), numbers.clone());
+        let (_, mut names) = look().await?;
+        if names.iter().any(String::is_empty) {
+            // One that has just joined may not be written yet.
+            self.registry.reach(self.handle.durable()).await?;
+            (_, names) = look().await?;
+        }
         let known = numbers.into_iter().zip(names).filter(|(_, name)| !name.is_empty());
         Ok(known.collect())
     }
