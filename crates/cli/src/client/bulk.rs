@@ -27,7 +27,7 @@ const SHOWN: usize = 20;
 /// The jobs, by name or by what they have in common.
 #[derive(Debug, Args)]
 pub(crate) struct Targets {
-    /// Ids of the jobs, or an array as RUN/NAME[*]; or name what they have in common
+    /// Ids of the jobs, or an array as `RUN/NAME[*]`; or name what they have in common
     ids: Vec<String>,
     #[command(flatten)]
     filter: JobFilter,

@@ -487,7 +487,7 @@ run: thumbs
 jobs:
   list: {type: t}
   resize: {type: t, array: 10-30:10, dependencies: [list], payload: {w: "{{item}}", n: "at {{index}}"}}
-  each: {type: t, array: [x, y], dependencies: ["resize[{{index}}0]"], payload: "{{item}}"}
+  each: {type: t, array: [u, v], dependencies: ["resize[{{index}}0]"], payload: "{{item}}"}
   all: {type: t, dependencies: [resize]}
 "#;
         let run = &read(text).unwrap()[0];
@@ -500,8 +500,8 @@ jobs:
         });
         expect![[r#"
             all  resize[10]+resize[20]+resize[30]
-            each[1] "x" resize[10]
-            each[2] "y" resize[20]
+            each[1] "u" resize[10]
+            each[2] "v" resize[20]
             list
             resize[10] {"n":"at 10","w":10} list
             resize[20] {"n":"at 20","w":20} list
@@ -542,10 +542,15 @@ jobs:
         assert!(place("run-1/first") < place("run-1/last[1]"));
         let key = jobs[place("run-1/last[7]")].spec.idempotency_key.clone();
         assert_eq!(key, Some(Name::fixed("auto-run-1/last[7]")));
-        refused(
-            r#"{"jobs":{"a":{"type":"t","array":"1-20000","dependencies":["b"]},"b":{"type":"t","dependencies":["c"]},"c":{"type":"t","dependencies":["b"]}}}"#,
-            expect![""],
-        );
+        let text = r#"{"jobs":{"a":{"type":"t","array":"1-20000","dependencies":["b"]},
+            "b":{"type":"t","dependencies":["c"]},"c":{"type":"t","dependencies":["b"]}}}"#;
+        let circular: Box<RawValue> = serde_json::from_str(text).unwrap();
+        let plan = plan_from_json(&circular, generate).unwrap();
+        let refused = plan.steps().err().map(|error| error.to_string());
+        expect![[r#"
+            jobs.a.dependencies: waits for itself, by way of what it depends on
+        "#]]
+        .assert_eq(&format!("{}\n", refused.unwrap_or_default()));
     }
 
     #[test]
