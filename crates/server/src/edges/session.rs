@@ -41,6 +41,11 @@ impl Told {
         }
         told
     }
+
+    /// Whether the worker has been told that it was let in.
+    pub(crate) fn admitted(&self) -> bool {
+        *self.admitted.borrow()
+    }
 }
 
 /// How a registration shows that the worker holds its key.

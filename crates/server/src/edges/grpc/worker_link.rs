@@ -110,8 +110,9 @@ impl Mouth {
                 let told = told?.map_err(session_ended);
                 Some(told.map(|told| to_wire(told, self.tracing, self.log_bytes_max)))
             }
-            // The other half may be gone and this one have more to say.
-            Ok(()) = self.logs_done.changed() => {
+            // The other half may be gone and this one have more to say. Whoever is not let in hears
+            // nothing but why.
+            Ok(()) = self.logs_done.changed(), if self.told.admitted() => {
                 let logs_done = *self.logs_done.borrow_and_update();
                 Some(Ok(v1::SchedulerMessage { logs_done, ..Default::default() }))
             }
