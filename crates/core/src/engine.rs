@@ -108,6 +108,8 @@ impl Engine {
         assert!(self.batch.is_empty() && self.durable == self.state.seq, "all is durable first");
         self.pending.clear();
         self.released.clear();
+        self.state.index.drifts.clear();
+        self.state.forget_moment();
         self.fresh = true;
     }
 

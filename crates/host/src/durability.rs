@@ -81,6 +81,7 @@ impl<E: Edge> Host<E> {
             false => head,
         };
         self.durable = head;
+        self.unkept = None;
         self.schedule.durable(head);
         while self.in_flight.front().is_some_and(|last| *last <= head.seq) {
             self.in_flight.pop_front();
@@ -163,9 +164,13 @@ impl<E: Edge> Host<E> {
         }
     }
 
-    /// The journal's own settings hold, also those that were changed while the scheduler ran.
+    /// The journal's own settings hold, also those that were changed while the scheduler ran; those that
+    /// the reign began with are given again if they were not kept.
     fn settings_after_failure(&self) -> Option<Config> {
-        self.has(Defect::ForgetsSettings).then(Config::default)
+        match self.has(Defect::ForgetsSettings) {
+            true => Some(Config::default()),
+            false => self.unkept.clone(),
+        }
     }
 
     /// Hands each session what it is to be told, one message each. `deliver` says whether the

@@ -54,6 +54,8 @@ pub struct Host<E: Edge> {
     pub(crate) waiters: Waiters<E::Watcher>,
     pub(crate) swept_at: Timestamp,
     pub(crate) schedule: Schedule<E>,
+    /// The settings that the reign began with, as long as nothing of it is durable.
+    pub(crate) unkept: Option<Config>,
     defect: Option<Defect>,
 }
 
@@ -82,6 +84,7 @@ impl<E: Edge> Host<E> {
             waiters: Waiters::default(),
             swept_at: Timestamp(0),
             schedule: Schedule::new(rule, snapshot),
+            unkept: None,
             defect: None,
         }
     }
@@ -113,6 +116,7 @@ impl<E: Edge> Host<E> {
         self.keep_time(reading);
         self.epoch = epoch;
         self.lease_holds = true;
+        self.unkept.clone_from(&settings);
         self.begin(settings, observer);
     }
 
@@ -131,6 +135,7 @@ impl<E: Edge> Host<E> {
         if self.is_doubtful() {
             self.replies.withdraw();
             self.waiters.withdraw();
+            self.outbox.end_all(Unavailable::Deposed);
         }
         self.mode = Mode::Stopped;
         self.abandon_snapshot();

@@ -156,10 +156,15 @@ impl<E: Edge> Outbox<E> {
         if matches!(why, End::Refused(_) | End::Replaced) {
             self.refuse(key);
         }
-        if self.fill(key).is_some()
-            && let Some(session) = self.sessions.get_mut(&key)
-        {
-            session.closing.get_or_insert(Some(why));
+        if self.fill(key).is_none() {
+            return;
+        }
+        let Some(session) = self.sessions.get_mut(&key) else { return };
+        match (&session.closing, &why) {
+            (None, _) => session.closing = Some(Some(why)),
+            // What was left to tell a worker that has closed its side may no longer be true.
+            (Some(None), End::Unavailable(_)) => session.closing = Some(Some(why)),
+            (Some(_), _) => {}
         }
     }
 

@@ -8,8 +8,9 @@ use bellwether_core::model::{
 };
 use bellwether_core::{Command, Engine, Report};
 use bellwether_host::{
-    BATCHES_IN_FLIGHT_MAX, Edge, Failure, Host, Mode, Observer, Reading, Registration, Reply,
-    ReportNumber, SessionInput, SessionKey, SnapshotRule, SnapshotWork, Unavailable, Unobserved,
+    BATCHES_IN_FLIGHT_MAX, Edge, Failure, Host, Mode, NumberedReport, Observer, Reading,
+    Registration, Reply, ReportNumber, SessionInput, SessionKey, SnapshotRule, SnapshotWork,
+    Unavailable, Unobserved,
 };
 use bellwether_journal::{Head, Journal as _, MemoryJournal, MemoryStore, Reader as _, state};
 
@@ -267,6 +268,28 @@ fn a_host_that_another_has_deposed_falls_silent() {
 }
 
 #[test]
+fn the_settings_of_a_first_start_hold_although_its_first_append_fails() {
+    for failure in [Failure::Full, Failure::Misplaced] {
+        let store = MemoryStore::new();
+        let journal = MemoryJournal::open(&store).unwrap();
+        let engine = Engine::new(Config::default());
+        let mut host = Host::new(engine, Head::default(), Seq(0), SnapshotRule::every(1_000_000));
+        let settings = Config { max_retry: 9, ..Config::default() };
+        host.reign(reading(1), journal.epoch(), Some(settings), &mut Unobserved);
+        let mut world = World { host, store, journal, now: 1 };
+        world.host.poll_batch().unwrap();
+        world.host.handle_failure(failure);
+        world.rebuild();
+        world.pass(Micros::from_secs(1));
+        world.host.handle_probe(true, &mut Unobserved);
+        world.append_all();
+        assert_eq!(world.host.state().config().max_retry, 9, "{failure:?}");
+        world.rebuild();
+        assert_eq!(world.host.state().config().max_retry, 9, "{failure:?}");
+    }
+}
+
+#[test]
 fn a_follower_applies_and_reigns_with_the_settings_of_the_journal() {
     let mut world = World::new(Config { max_retry: 9, ..Config::default() });
     world.submit("a");
@@ -448,6 +471,63 @@ fn whoever_waits_for_a_host_that_is_deposed_is_told_that_nobody_knows() {
     assert_eq!(told, ["kept outcome_unknown", "look Err(\"not_leader\")", "open outcome_unknown"]);
 }
 
+/// What is left to tell this host's workers: what was done of their reports, or why they must go.
+fn told(world: &mut World) -> Vec<String> {
+    let mut told = Vec::new();
+    world.host.drain_outgoing(&mut Unobserved, |(), message| {
+        told.push(match message {
+            Ok(message) => format!("done {}", message.reports_done.0),
+            Err(end) => format!("ended: {end}"),
+        });
+        true
+    });
+    told
+}
+
+/// A worker reports and closes its side; before it is answered the lease has run out.
+fn with_unanswered_report() -> World {
+    let mut world = World::new(Config::default());
+    with_running_job(&mut world);
+    told(&mut world);
+    let report = NumberedReport {
+        number: ReportNumber(1),
+        attempt: world.attempt(),
+        report: Report::Progress { permille: 1, note: String::new() },
+    };
+    let input = SessionInput {
+        worker: Name::fixed("w"),
+        register: None,
+        before: Vec::new(),
+        reports: vec![report],
+        malformed: Vec::new(),
+        after: Vec::new(),
+        last_report: ReportNumber(1),
+    };
+    world.host.handle_session(SessionKey(1), input, &mut Unobserved);
+    world.host.handle_session_closed(SessionKey(1));
+    world.append_all();
+    world.host.handle_lease(Micros(100), Micros(100));
+    assert_eq!(told(&mut world), [""; 0]);
+    world
+}
+
+#[test]
+fn a_report_that_waits_for_the_lease_is_answered_by_nobody_who_was_deposed() {
+    let mut world = with_unanswered_report();
+    world.host.handle_lease(Micros(110), Micros(200));
+    assert_eq!(told(&mut world), ["done 1"]);
+
+    let mut world = with_unanswered_report();
+    world.host.handle_failure(Failure::Deposed);
+    let told_at_last = told(&mut world);
+    assert!(told_at_last.iter().all(|told| told.starts_with("ended")), "{told_at_last:?}");
+
+    let mut world = with_unanswered_report();
+    world.host.handle_stop();
+    let told_at_last = told(&mut world);
+    assert!(told_at_last.iter().all(|told| told.starts_with("ended")), "{told_at_last:?}");
+}
+
 #[test]
 fn a_host_that_stepped_down_follows_and_reigns_again() {
     let mut world = World::new(Config::default());
@@ -488,6 +568,30 @@ fn a_host_that_stepped_down_follows_and_reigns_again() {
     world.submit("d");
     world.append_all();
     assert_eq!(world.answers(), ["d done"]);
+}
+
+#[test]
+fn whoever_leads_again_forgets_how_late_it_was_when_it_led_before() {
+    let mut world = World::new(Config::default());
+    with_running_job(&mut world);
+    let lease = world.host.state().config().unreachable_after;
+    // Time passes, and nothing is written down that tells of it.
+    for _ in 0..10 {
+        world.pass(Micros(lease.0 / 20));
+        world.host.handle_tick(|()| false, &mut Unobserved);
+    }
+    assert_eq!(world.host.poll_batch(), None);
+    world.host.handle_failure(Failure::Deposed);
+    // Meanwhile the wall clock is set back.
+    let later = |micros| Reading { monotonic: Micros(micros), wall: Timestamp(1) };
+    world.host.follow(later(world.now), None);
+    world.host.reign(later(world.now), Epoch(2), None, &mut Unobserved);
+    for _ in 0..21 {
+        world.now += lease.0 / 20;
+        world.host.handle_time(later(world.now), &mut Unobserved);
+        world.host.handle_tick(|()| false, &mut Unobserved);
+    }
+    assert_eq!(world.statuses(), [WorkerStatus::Unreachable]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::timers::Timer;
 use crate::model::{JobNo, WorkerNo};
-use crate::state::{JobState, State};
+use crate::state::{JobState, Listing, State};
 
 impl State {
     pub(crate) fn derive_index(&mut self) {
@@ -31,6 +31,28 @@ impl State {
             self.index_job(no);
         }
         self.index.dirty = true;
+    }
+
+    /// Forgets what is no fact: the moment, who was heard of when, and what was to be looked at then. A
+    /// state that was restored knows no more.
+    pub(crate) fn forget_moment(&mut self) {
+        self.now = self.event_time;
+        self.index.timers.keep_delayed();
+        self.index.look_again_at = None;
+        self.index.wakes.clear();
+        let workers: Vec<WorkerNo> = self.workers.keys().collect();
+        for no in workers {
+            let listing = &mut self.expect_worker_mut(no).listing;
+            let (group, listed) = (listing.group, listing.listed.take());
+            *listing = Listing { group, listed, ..Listing::default() };
+            for held in self.expect_worker(no).held.clone() {
+                let attempt = self.expect_job(held.job).attempt(held.token);
+                let attempt = attempt.expect("a worker holds attempts that are open");
+                let timer = Timer::Attempt(held.job, held.token);
+                self.index.timers.set(attempt.phase.deadline(), timer);
+            }
+        }
+        self.reconsider_all();
     }
 
     fn index_job(&mut self, no: JobNo) {

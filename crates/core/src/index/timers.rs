@@ -66,6 +66,11 @@ impl Timers {
         }
     }
 
+    /// Those that follow from facts alone.
+    pub(crate) fn keep_delayed(&mut self) {
+        self.set.retain(|(_, timer)| matches!(timer, Timer::Delayed(_)));
+    }
+
     #[cfg(feature = "defects")]
     pub(crate) fn clear(&mut self) {
         *self = Timers::default();

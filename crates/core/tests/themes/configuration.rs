@@ -145,3 +145,18 @@ fn bad_settings_are_refused_by_name() {
         check(&format!("config {setting}"), refusal);
     }
 }
+
+#[test]
+fn a_shorter_term_counts_for_those_who_are_already_silent() {
+    check(
+        "
+        worker w1; silence w1; wait 20s
+        config unreachable_after=15s
+        wait 1s
+        ",
+        expect![[r#"
+            configure v1
+            [20.0 s] lost w1
+        "#]],
+    );
+}

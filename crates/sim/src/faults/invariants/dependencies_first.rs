@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use bellwether_core::model::{JobId, OnFailure};
-use bellwether_core::{Command, Event};
+use bellwether_core::{Answer, Command, Event};
 
 use super::Invariant;
 use crate::faults::court::{Observation, View};
@@ -24,8 +24,9 @@ impl Invariant for DependenciesFirst {
     fn observe(&mut self, seen: &Observation<'_>, view: &View<'_>) -> Result<(), String> {
         match seen {
             Observation::Asked { command: Command::Submit(submission), handled, .. } => {
-                if handled.result.is_ok() {
-                    for job in submission.jobs.iter().filter(|job| !job.dependencies.is_empty()) {
+                // What was said of an id before may have been lost, and the id taken by another job.
+                if let Ok(Answer::Submitted { known: None, .. }) = handled.result {
+                    for job in &submission.jobs {
                         self.declared.insert(job.id.clone(), job.dependencies.to_vec());
                     }
                 }

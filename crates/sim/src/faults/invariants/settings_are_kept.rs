@@ -10,12 +10,14 @@ use crate::faults::court::{Observation, View};
 #[derive(Debug)]
 pub(crate) struct SettingsAreKept {
     wanted: Vec<Config>,
+    /// Whether any have been written down.
+    are_known: bool,
 }
 
 impl SettingsAreKept {
     /// The settings of the first start.
     pub(crate) fn new(config: &Config) -> SettingsAreKept {
-        SettingsAreKept { wanted: vec![config.clone()] }
+        SettingsAreKept { wanted: vec![config.clone()], are_known: *config == Config::default() }
     }
 }
 
@@ -27,13 +29,18 @@ impl Invariant for SettingsAreKept {
     fn observe(&mut self, seen: &Observation<'_>, _view: &View<'_>) -> Result<(), String> {
         match seen {
             Observation::Configuring { config } => self.wanted.push(Config::clone(config)),
-            Observation::Committed { entry } => {
-                if let Event::Configured { version, config } = &entry.event
-                    && !self.wanted.contains(config)
-                {
-                    return Err(format!("nobody wants the settings of version {version}"));
+            Observation::Committed { entry } => match &entry.event {
+                Event::Configured { version, config } => {
+                    self.are_known = true;
+                    if !self.wanted.contains(config) {
+                        return Err(format!("nobody wants the settings of version {version}"));
+                    }
                 }
-            }
+                Event::Submitted { .. } if !self.are_known => {
+                    return Err("jobs are taken before the settings of the first start".to_owned());
+                }
+                _ => {}
+            },
             _ => {}
         }
         Ok(())
