@@ -278,6 +278,8 @@ pub struct Listing {
     pub(crate) spoke_at: Timestamp,
     /// The offers that it has not answered in time since then, as many as make it silent.
     pub(crate) missed: Vec<Token>,
+    /// Attempts at hand that are predicted to be over at once.
+    pub(crate) instant: u32,
 }
 
 impl Worker {

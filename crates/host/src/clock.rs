@@ -7,7 +7,8 @@
 //! A driver comes back at least every [`PULSE`] while anybody may be given up. One that comes back
 //! much later was stopped, suspended or overloaded, and what workers have sent meanwhile may not have
 //! been read yet. So it listens for a moment before time passes for the engine, and after a longer
-//! absence terms are counted anew.
+//! absence terms are counted anew. A journal that takes long is no different: nothing that was decided
+//! has left meanwhile, so nobody can have answered it.
 
 use bellwether_core::Command;
 use bellwether_core::model::{Micros, Timestamp, WallAhead};
@@ -89,8 +90,21 @@ impl<E: Edge> Host<E> {
         self.timeline.at(reading)
     }
 
+    /// What was decided could not leave until now.
+    pub(crate) fn come_back_from_the_journal(&mut self, observer: &mut impl Observer) {
+        let waited = self.now.since(std::mem::replace(&mut self.unanswered_since, self.now));
+        if waited > LATE_AFTER && !self.has(Defect::TakesAbsenceForSilence) {
+            observer.slow_journal(waited);
+            self.grant_time(waited, observer);
+        }
+    }
+
     fn come_back(&mut self, away: Micros, observer: &mut impl Observer) {
         observer.late(away);
+        self.grant_time(away, observer);
+    }
+
+    fn grant_time(&mut self, away: Micros, observer: &mut impl Observer) {
         // One that is always late must not listen for ever.
         if self.listens_until <= self.listened_at {
             self.listens_until = self.now + away.min(LISTEN_MAX);
@@ -103,11 +117,16 @@ impl<E: Edge> Host<E> {
     /// Whether time passes for the engine now: something is due, and whoever could be given up has
     /// been listened to.
     pub(crate) fn is_tick_due(&mut self) -> bool {
-        if self.listens_until > self.now {
+        if self.listens_until > self.now || self.waits_long_for_the_journal() {
             return false;
         }
         self.listened_at = self.now;
         self.engine.next_deadline().is_some_and(|at| at <= self.now)
+    }
+
+    fn waits_long_for_the_journal(&self) -> bool {
+        let is_late = self.now.since(self.unanswered_since) > LATE_AFTER;
+        is_late && !self.in_flight.is_empty() && !self.has(Defect::TakesAbsenceForSilence)
     }
 
     /// When the driver must come back, as long as anything is to be waited for.

@@ -63,6 +63,9 @@ impl<E: Edge> Host<E> {
             return None;
         }
         self.sent = self.engine.last_seq();
+        if self.in_flight.is_empty() {
+            self.unanswered_since = self.now;
+        }
         self.in_flight.push_back(self.sent);
         if self.has(Defect::ReleaseBeforeDurable) {
             self.engine.durable(self.sent);
@@ -90,6 +93,7 @@ impl<E: Edge> Host<E> {
         self.engine.durable(head.seq);
         self.replies.release(head.seq, &mut self.outbox);
         self.release_effects(observer);
+        self.come_back_from_the_journal(observer);
     }
 
     /// An append failed. What is not durable has not happened, or nobody knows whether it has, so

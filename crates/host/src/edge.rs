@@ -35,6 +35,9 @@ pub trait Observer {
     /// The driver comes back after so long; nobody has listened meanwhile.
     fn late(&mut self, _away: Micros) {}
 
+    /// The journal has taken so long that nothing could leave meanwhile.
+    fn slow_journal(&mut self, _took: Micros) {}
+
     /// The wall clock is not where it was thought to be.
     fn stepped(&mut self, _from: WallAhead, _to: WallAhead) {}
 

@@ -45,6 +45,8 @@ pub struct Host<E: Edge> {
     deferred: VecDeque<E::Message>,
     /// The last positions of the batches at the journal.
     pub(crate) in_flight: VecDeque<Seq>,
+    /// Since when the journal has not said that anything is durable, if batches are there.
+    pub(crate) unanswered_since: Timestamp,
     pub(crate) sent: Seq,
     pub(crate) durable: Head,
     pub(crate) replies: Replies<E>,
@@ -77,6 +79,7 @@ impl<E: Edge> Host<E> {
             listened_at: Timestamp(0),
             deferred: VecDeque::new(),
             in_flight: VecDeque::new(),
+            unanswered_since: Timestamp(0),
             durable: head,
             replies: Replies::default(),
             outbox: Outbox::default(),

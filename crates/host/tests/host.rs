@@ -358,6 +358,36 @@ fn after_an_absence_everybody_has_a_full_term_and_is_heard_before_time_passes() 
     assert_eq!(world.statuses(), [WorkerStatus::Unreachable]);
 }
 
+#[test]
+fn nobody_is_blamed_for_an_offer_that_a_slow_journal_has_kept_back() {
+    let mut world = World::new(Config::default());
+    for id in ["w1", "w2"] {
+        let spec = WorkerSpec::new(Name::fixed(id), 1);
+        let register = Command::Register { spec, held: vec![], admission: Default::default() };
+        world.host.handle_commands(vec![register], None, id, &mut Unobserved);
+    }
+    world.append_all();
+    world.submit("a");
+    let batch = world.host.poll_batch().unwrap();
+    let offers = |world: &World| world.host.state().job(JobNo(1)).unwrap().offers().len();
+    for _ in 0..8 {
+        world.pass(Micros::from_millis(200));
+        world.host.handle_tick(|()| false, &mut Unobserved);
+    }
+    assert_eq!(offers(&world), 1, "it has not left yet");
+    world.append(&batch);
+    for _ in 0..4 {
+        world.pass(Micros::from_millis(200));
+        world.host.handle_tick(|()| false, &mut Unobserved);
+    }
+    assert_eq!(offers(&world), 1, "there was no time to answer");
+    for _ in 0..4 {
+        world.pass(Micros::from_millis(200));
+        world.host.handle_tick(|()| false, &mut Unobserved);
+    }
+    assert_eq!(offers(&world), 2, "now it is quiet");
+}
+
 /// Counts how often a driver was late.
 #[derive(Default)]
 struct Late(u32);

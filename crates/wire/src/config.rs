@@ -81,7 +81,7 @@ macro_rules! config_fields {
 }
 
 config_fields! {
-    plain: rank_duration_percent, prefetch, max_queue_per_worker, hold_max, retry_default,
+    plain: rank_duration_percent, prefetch, prefetch_max, max_queue_per_worker, hold_max, retry_default,
         max_retry, max_crashes, hedge_budget_permille, fallback_threshold, drift_percent, jobs_max,
         payload_bytes_total_max, payload_bytes_max, throttle_percent, reject_percent, retain_jobs,
         hold_margin_percent, rank_path_percent, idempotency_max;

@@ -265,6 +265,8 @@ impl State {
             return None;
         }
         let ahead = self.config.prefetch.min(queue_max).min(worker.short);
+        // Only behind others of its kind, so a worker gets at the most twice as many each time.
+        let ahead = ahead.max(self.config.prefetch_max.min(worker.listing.instant));
         let (held, slots) = (worker.held.len(), worker.spec.slots as usize);
         #[cfg(feature = "defects")]
         let slots = slots + 3 * usize::from(self.has(crate::defect::Defect::OverfillWorker));

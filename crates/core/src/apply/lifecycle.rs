@@ -26,6 +26,7 @@ impl State {
         worker.used.cpu = worker.used.cpu.saturating_add(resources.cpu);
         worker.used.memory = worker.used.memory.saturating_add(resources.memory);
         worker.short += u32::from(attempt.short);
+        worker.listing.instant += u32::from(attempt.is_instant());
         let group = worker.listing.group;
         let ends = &mut self.index.groups.get_mut(group).ends;
         ends.insert((at + attempt.predicted, no, attempt.token));
@@ -64,6 +65,7 @@ impl State {
         worker.used.cpu = worker.used.cpu.saturating_sub(resources.cpu);
         worker.used.memory = worker.used.memory.saturating_sub(resources.memory);
         worker.short -= u32::from(attempt.short);
+        worker.listing.instant -= u32::from(attempt.is_instant());
         worker.busy += at.since(attempt.phase.since());
         let group = worker.listing.group;
         let end = (attempt.offered_at + attempt.predicted, no, attempt.token);

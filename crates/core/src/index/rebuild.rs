@@ -43,8 +43,9 @@ impl State {
         let workers: Vec<WorkerNo> = self.workers.keys().collect();
         for no in workers {
             let listing = &mut self.expect_worker_mut(no).listing;
-            let (group, listed) = (listing.group, listing.listed.take());
-            *listing = Listing { group, listed, ..Listing::default() };
+            let Listing { group, instant, .. } = *listing;
+            let listed = listing.listed.take();
+            *listing = Listing { group, listed, instant, ..Listing::default() };
             for held in self.expect_worker(no).held.clone() {
                 let attempt = self.expect_job(held.job).attempt(held.token);
                 let attempt = attempt.expect("a worker holds attempts that are open");
@@ -69,9 +70,12 @@ impl State {
             JobState::Ready => self.index.classes.push(job.derived.class, (job.rank, no)),
             JobState::Delayed { until } => self.index.timers.set(*until, Timer::Delayed(no)),
             JobState::Active(attempts) => {
-                for attempt in attempts {
+                for attempt in attempts.clone() {
                     let timer = Timer::Attempt(no, attempt.token);
                     self.index.timers.set(attempt.phase.deadline(), timer);
+                    let listing = &mut self.expect_worker_mut(attempt.worker).listing;
+                    listing.instant += u32::from(attempt.is_instant());
+                    self.relist_worker(attempt.worker);
                 }
             }
             JobState::Waiting { .. }

@@ -33,6 +33,15 @@ pub enum Phase {
     },
 }
 
+/// A job that takes no longer is over before the next offer can come.
+const INSTANT: Micros = Micros::from_millis(1);
+
+impl Attempt {
+    pub(crate) fn is_instant(&self) -> bool {
+        self.predicted <= INSTANT
+    }
+}
+
 impl Phase {
     /// When this attempt needs the supervisor, if nothing is heard of it.
     pub fn deadline(self) -> Timestamp {

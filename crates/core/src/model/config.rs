@@ -117,6 +117,9 @@ pub struct Config {
     pub prefetch: u32,
     /// Jobs predicted longer than this are not prefetched behind.
     pub prefetch_horizon: Micros,
+    /// The same for jobs that are over at once: a worker does many of them while the next offer is on
+    /// its way. So many are a stream rather than a queue, and `max_queue_per_worker` does not count them.
+    pub prefetch_max: u32,
     pub max_queue_per_worker: u32,
     /// How many jobs may be passed over because a faster, busy worker is worth waiting for.
     pub hold_max: u32,
@@ -185,6 +188,7 @@ impl Default for Config {
             rank_bonus_max: Micros::from_secs(86_400),
             prefetch: 1,
             prefetch_horizon: Micros::from_millis(50),
+            prefetch_max: 48,
             max_queue_per_worker: 10,
             hold_max: 64,
             hold_margin_percent: 0,
@@ -303,6 +307,7 @@ impl Config {
             ),
             ("hold_max", u64::from(self.hold_max), 0..=10_000, "at most 10000"),
             ("prefetch", u64::from(self.prefetch), 0..=1_000, "at most 1000"),
+            ("prefetch_max", u64::from(self.prefetch_max), 0..=1_000, "at most 1000"),
         ];
         for (key, given, range, wanted) in checks {
             if !range.contains(&given) {

@@ -34,7 +34,7 @@ pub(crate) fn check(script: &str, expected: Expect) {
 #[track_caller]
 pub(crate) fn check_with(set: impl FnOnce(&mut Config), script: &str, expected: Expect) {
     // Nothing takes long in a script, and what is sent ahead would blur the order of things.
-    let mut config = Config { prefetch: 0, ..Config::default() };
+    let mut config = Config { prefetch: 0, prefetch_max: 0, ..Config::default() };
     set(&mut config);
     let (world, output) = run(World::new(config), script);
     expected.assert_eq(&output);

@@ -213,6 +213,7 @@ pub(crate) fn configure(config: &mut Config, words: &Words<'_>) {
             "shadow" => config.shadow = Strategy::parse(value),
             "predictor" => config.predictor = PredictorKind::parse(value).expect("a predictor"),
             "prefetch" => config.prefetch = number(value),
+            "prefetch_max" => config.prefetch_max = number(value),
             "prefetch_horizon" => config.prefetch_horizon = span(value),
             "max_queue_per_worker" => config.max_queue_per_worker = number(value),
             "hold_max" => config.hold_max = number(value),

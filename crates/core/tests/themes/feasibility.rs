@@ -180,6 +180,40 @@ fn the_queue_of_a_worker_is_bounded() {
 }
 
 #[test]
+fn jobs_that_are_over_at_once_are_sent_in_a_stream_that_swells() {
+    check(
+        "
+        config duration=blink:500us prefetch_max=3 max_queue_per_worker=1
+        worker w1
+        submit a type=blink; submit b type=blink; submit c type=blink; submit d type=blink
+        submit e type=blink; complete a
+        ",
+        expect![[r#"
+            configure v1
+            assign a w1 | assign b w1 | assign c w1 | assign d w1
+            complete a w1 | assign e w1
+        "#]],
+    );
+}
+
+#[test]
+fn behind_what_is_over_at_once_no_more_long_jobs_wait_than_there_are_slots() {
+    check(
+        "
+        config duration=blink:500us prefetch_max=9
+        worker w1 slots=2
+        submit a type=blink; submit b type=blink; submit c; submit d; submit e
+        complete a; complete b
+        ",
+        expect![[r#"
+            configure v1
+            assign a w1 | assign b w1 | assign c w1 | assign d w1
+            complete a w1 | complete b w1
+        "#]],
+    );
+}
+
+#[test]
 fn a_worker_with_a_long_queue_of_its_own_gets_no_more() {
     check(
         "

@@ -275,6 +275,7 @@ settings! { LIVE:
     "rank_priority_point": |d, v| { d.config.scheduling.rank_priority_point = span(v)?; Ok(()) };
     "rank_bonus_max": |d, v| { d.config.scheduling.rank_bonus_max = span(v)?; Ok(()) };
     "prefetch": |d, v| { d.config.scheduling.prefetch = number(v)?; Ok(()) };
+    "prefetch_max": |d, v| { d.config.scheduling.prefetch_max = number(v)?; Ok(()) };
     "prefetch_horizon": |d, v| { d.config.scheduling.prefetch_horizon = span(v)?; Ok(()) };
     "max_queue_per_worker": |d, v| { d.config.scheduling.max_queue_per_worker = number(v)?; Ok(()) };
     "hold_max": |d, v| { d.config.scheduling.hold_max = number(v)?; Ok(()) };

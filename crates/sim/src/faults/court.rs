@@ -53,7 +53,7 @@ pub(crate) enum Observation<'a> {
     Answered { command: &'a Command, seq: Seq, result: &'a Result<Answer, Rejection>, by: u32 },
     /// A wish is sent back without an answer. `changed` is the last position that it had brought
     /// about, if it had brought about any.
-    Refused { command: &'a Command, changed: Option<Seq>, why: Unavailable },
+    Refused { command: &'a Command, changed: Option<Seq>, why: Unavailable, by: u32 },
     /// Somebody wants these settings.
     Configuring { config: &'a Config },
     /// A worker begins, or ends, the work that the world can see.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bellwether_core::model::{
-    Config, FailureCause, Handoff, JobNo, JobSpec, Name, Seq, Timestamp, Token, WorkerKey,
+    Config, FailureCause, Handoff, JobNo, JobSpec, Micros, Name, Seq, Timestamp, Token, WorkerKey,
     WorkerNo, WorkerSpec,
 };
 use bellwether_core::{Entry, Event};
@@ -28,6 +28,7 @@ pub(crate) struct OpenAttempt {
     pub token: Token,
     pub worker: WorkerNo,
     pub started: bool,
+    pub predicted: Micros,
 }
 
 /// A job as the journal tells it.
@@ -140,8 +141,10 @@ impl Ledger {
         self.last_at = entry.at;
         match &entry.event {
             Event::Submitted { jobs, .. } => jobs.iter().for_each(|job| self.submitted(&job.spec)),
-            Event::Assigned { job, worker, hedge, .. } => {
-                self.assigned(*job, *worker, Token::from(entry.seq), *hedge);
+            Event::Assigned { job, worker, hedge, decision } => {
+                let (token, predicted) = (Token::from(entry.seq), decision.predicted_duration);
+                let attempt = OpenAttempt { token, worker: *worker, started: false, predicted };
+                self.assigned(*job, attempt, *hedge);
             }
             Event::Started { job, token } | Event::Granted { job, token } => {
                 self.started(*job, *token);
@@ -246,12 +249,13 @@ impl Ledger {
         self.live += 1;
     }
 
-    fn assigned(&mut self, job: JobNo, worker: WorkerNo, token: Token, hedge: bool) {
+    fn assigned(&mut self, job: JobNo, attempt: OpenAttempt, hedge: bool) {
+        let OpenAttempt { token, worker, .. } = attempt;
         self.offers += 1;
         self.hedges += u64::from(hedge);
         if let Some(record) = self.job_mut(job) {
             record.dispatches += u32::from(!hedge);
-            record.attempts.push(OpenAttempt { token, worker, started: false });
+            record.attempts.push(attempt);
         }
         self.worker_mut(worker, |w| w.open.push((job, token)));
     }

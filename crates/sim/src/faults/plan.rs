@@ -30,6 +30,7 @@ pub(crate) fn config(random: &mut Random) -> Config {
             priority: random.between(1, 500) as u32,
         },
         prefetch: random.between(0, 3) as u32,
+        prefetch_max: random.between(0, 6) as u32,
         prefetch_horizon: Micros::from_millis(random.skewed(10, 20_000)),
         max_queue_per_worker: random.between(1, 10) as u32,
         hold_max: random.below(20) as u32,
@@ -44,7 +45,8 @@ pub(crate) fn config(random: &mut Random) -> Config {
         hedge_budget_permille: *random.pick(&[0, 50, 200, 1_000]),
         fallback_threshold: random.between(1, 4) as u32,
         breaker_cooldown: Micros::from_secs(random.between(1, 10)),
-        duration_default: Micros::from_millis(random.skewed(10, 5_000)),
+        // Often so short that many are sent at once.
+        duration_default: Micros(random.skewed(300, 5_000_000)),
         model_load_default: Micros::from_secs(1),
         // Small enough that a flood meets it.
         jobs_max: *random.pick(&[15, 40, 120, 500]),

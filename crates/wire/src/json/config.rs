@@ -144,7 +144,7 @@ macro_rules! live_config {
 
 live_config! {
     plain: rank_duration_percent: u32, rank_path_percent: u32, prefetch: u32,
-        max_queue_per_worker: u32, hold_max: u32, hold_margin_percent: u32, retry_default: u32,
+        prefetch_max: u32, max_queue_per_worker: u32, hold_max: u32, hold_margin_percent: u32, retry_default: u32,
         max_retry: u32, max_crashes: u32, hedge_budget_permille: u32, fallback_threshold: u32,
         drift_percent: u32, jobs_max: u64, payload_bytes_total_max: u64, payload_bytes_max: u64,
         throttle_percent: u32, retain_jobs: u64, idempotency_max: u64;

@@ -84,6 +84,12 @@ impl Observer for Meters {
         tracing::warn!(%away, "the scheduler was away; workers are heard before any is given up");
     }
 
+    fn slow_journal(&mut self, took: Micros) {
+        self.late_rounds += 1;
+        self.away += took;
+        tracing::warn!(%took, "the journal was slow; workers are heard before any is given up");
+    }
+
     fn stepped(&mut self, from: WallAhead, to: WallAhead) {
         self.clock_steps += 1;
         let (was_ahead_us, is_ahead_us) = (from.0, to.0);

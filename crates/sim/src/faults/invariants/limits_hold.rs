@@ -3,11 +3,14 @@
 //! needs.
 
 use bellwether_core::Event;
-use bellwether_core::model::{JobNo, Target, WorkerNo};
+use bellwether_core::model::{Config, JobNo, Micros, Target, Token, WorkerNo};
 
 use super::Invariant;
 use crate::faults::court::{Observation, View};
 use crate::faults::ledger::{Ledger, WorkerRecord};
+
+/// What is predicted to take no longer is over at once.
+const INSTANT: Micros = Micros::from_millis(1);
 
 #[derive(Debug, Default)]
 pub(crate) struct LimitsHold;
@@ -85,7 +88,14 @@ fn is_suitable(job: JobNo, worker: &WorkerRecord, ledger: &Ledger) -> Result<(),
 fn has_room(number: WorkerNo, worker: &WorkerRecord, ledger: &Ledger) -> Result<(), String> {
     let after = worker.open.len() as u64 + 1;
     let slots = u64::from(worker.spec.slots);
-    let queue = u64::from(ledger.config.prefetch.min(ledger.config.max_queue_per_worker));
+    let Config { prefetch, max_queue_per_worker, prefetch_max, .. } = ledger.config;
+    let is_instant = |(job, token): &&(JobNo, Token)| {
+        let attempts = ledger.job(*job).map_or(&[][..], |job| &job.attempts);
+        attempts.iter().any(|a| a.token == *token && a.predicted <= INSTANT)
+    };
+    let instant = worker.open.iter().filter(is_instant).count() as u64;
+    let queue = u64::from(prefetch.min(max_queue_per_worker));
+    let queue = queue.max(instant.min(u64::from(prefetch_max)));
     if after > slots + queue {
         return Err(format!("worker {number} gets {after}; {slots} slots and {queue} behind them"));
     }

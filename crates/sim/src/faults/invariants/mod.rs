@@ -53,7 +53,7 @@ pub(crate) trait Invariant: Debug {
 pub(crate) fn all(config: &Config) -> Vec<Box<dyn Invariant>> {
     vec![
         Box::new(deposed_is_silent::DeposedIsSilent::default()),
-        Box::new(refused_never_happens::RefusedNeverHappens),
+        Box::new(refused_never_happens::RefusedNeverHappens::default()),
         Box::new(settings_are_kept::SettingsAreKept::new(config)),
         Box::new(durable_before_visible::DurableBeforeVisible),
         Box::new(acked_is_kept::AckedIsKept::default()),

@@ -56,7 +56,7 @@ impl Process {
             Ok(result) => stage.see(Observation::Answered { command, seq, result, by }),
             Err(why) => {
                 stage.count(refusal(*why));
-                stage.see(Observation::Refused { command, changed, why: *why });
+                stage.see(Observation::Refused { command, changed, why: *why, by });
             }
         }
         let to = match letter.from {

@@ -54,6 +54,11 @@ impl Observer for Witness<'_> {
         self.stage.note(|| format!("it was away for {away}"));
     }
 
+    fn slow_journal(&mut self, took: Micros) {
+        self.stage.count("journal_slow");
+        self.stage.note(|| format!("the journal took {took}"));
+    }
+
     fn stepped(&mut self, _: WallAhead, to: WallAhead) {
         self.stage.count("clock_step_noticed");
         self.stage.note(|| format!("its wall clock is {} us ahead", to.0));
