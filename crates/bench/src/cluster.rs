@@ -1,4 +1,5 @@
-//! Several schedulers as child processes, on one journal in a Redis server of their own.
+//! Several schedulers as child processes, that keep one journal together or have it in a server of their
+//! own.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -7,23 +8,68 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use bellwether_sdk::{Backoff, Client, v1};
-use bellwether_testbed::{Ports, RedisServer, signal};
+use bellwether_testbed::{Ports, PostgresServer, RedisServer, signal};
+use clap::ValueEnum;
 use rustix::process::Signal;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
 /// Longer than anything here should take on a busy machine.
-pub const DEADLINE: Duration = Duration::from_secs(90);
+pub const DEADLINE: Duration = Duration::from_secs(60);
 const PULSE: Duration = Duration::from_millis(10);
 /// Clients and workers come back at once: there is no time to lose.
 pub const BACKOFF: Backoff =
     Backoff { first: Duration::from_millis(5), most: Duration::from_millis(40) };
 
+/// Where the schedulers have their journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Journal {
+    /// Each keeps it, and they agree among themselves
+    Raft,
+    /// In a Redis server; it needs redis-server
+    Redis,
+    /// In a PostgreSQL database; it needs PostgreSQL 15
+    Postgres,
+}
+
+/// The server that they share, if there is one.
+#[derive(Debug)]
+enum Shared {
+    Nothing,
+    Redis(RedisServer),
+    Postgres(PostgresServer),
+}
+
+impl Shared {
+    fn start(journal: Journal) -> Result<Shared> {
+        Ok(match journal {
+            Journal::Raft => Shared::Nothing,
+            Journal::Redis => {
+                Shared::Redis(RedisServer::start().context("redis-server is needed")?)
+            }
+            Journal::Postgres => {
+                Shared::Postgres(PostgresServer::start().context("PostgreSQL is needed")?)
+            }
+        })
+    }
+
+    /// The settings of those who use it.
+    fn settings(&self) -> Vec<(&'static str, String)> {
+        let (journal, url) = match self {
+            Shared::Nothing => ("raft", None),
+            Shared::Redis(server) => ("redis", Some(server.url())),
+            Shared::Postgres(server) => ("postgres", Some(server.url())),
+        };
+        let url = url.map(|url| ("BELLWETHER_CLUSTER_URL", url));
+        std::iter::once(("BELLWETHER_JOURNAL", journal.to_owned())).chain(url).collect()
+    }
+}
+
 #[derive(Debug)]
 pub struct Cluster {
     binary: PathBuf,
-    redis: RedisServer,
+    shared: Shared,
     folder: TempDir,
     members: Vec<Member>,
 }
@@ -33,41 +79,105 @@ struct Member {
     data_dir: PathBuf,
     grpc: SocketAddr,
     http: SocketAddr,
+    peers: SocketAddr,
     process: Option<Child>,
     _ports: Ports,
 }
 
 impl Cluster {
-    /// So many schedulers that serve, of which one leads. The binary understands `serve` and `token`.
+    /// So many schedulers that serve, of which one leads. The binary understands `serve`, `cluster` and
+    /// `token`.
     ///
     /// # Errors
-    /// When Redis or one of them does not start.
-    pub async fn start(binary: &Path, count: usize) -> Result<Cluster> {
-        let folder = tempfile::tempdir()?;
-        let mut members = Vec::new();
-        for number in 0..count {
-            let ports = Ports::reserve()?;
-            members.push(Member {
-                data_dir: folder.path().join(format!("data-{number}")),
-                grpc: SocketAddr::from(([127, 0, 0, 1], ports.first)),
-                http: SocketAddr::from(([127, 0, 0, 1], ports.first + 1)),
-                process: None,
-                _ports: ports,
-            });
-        }
-        let redis = RedisServer::start().context("redis-server is needed")?;
-        let binary = binary.to_owned();
-        let mut cluster = Cluster { binary, redis, folder, members };
-        for number in 0..count {
-            cluster.launch(number).await?;
+    /// When the server that they share or one of them does not start.
+    pub async fn start(binary: &Path, journal: Journal, count: usize) -> Result<Cluster> {
+        let shared = Shared::start(journal)?;
+        let (binary, folder) = (binary.to_owned(), tempfile::tempdir()?);
+        let mut cluster = Cluster { binary, shared, folder, members: Vec::new() };
+        for _ in 0..count {
+            cluster.add().await?;
         }
         cluster.leader().await?;
+        cluster.until_votes(count).await?;
         Ok(cluster)
+    }
+
+    /// One more scheduler, which serves.
+    pub async fn add(&mut self) -> Result<usize> {
+        let (number, ports) = (self.members.len(), Ports::reserve()?);
+        let address = |offset| SocketAddr::from(([127, 0, 0, 1], ports.first + offset));
+        self.members.push(Member {
+            data_dir: self.folder.path().join(format!("data-{number}")),
+            grpc: address(0),
+            http: address(1),
+            peers: address(2),
+            process: None,
+            _ports: ports,
+        });
+        if let Shared::Nothing = self.shared {
+            self.enroll(number).await?;
+        }
+        self.launch(number).await?;
+        Ok(number)
+    }
+
+    /// Makes it a member of those who keep the journal themselves; the first one begins it.
+    async fn enroll(&self, number: usize) -> Result<()> {
+        let member = &self.members[number];
+        let mut command = Command::new(&self.binary);
+        command.arg("cluster");
+        let first = self.living().next().map(|first| &self.members[first]);
+        match first {
+            None => command.arg("init"),
+            Some(first) => command
+                .args(["join", &first.peers.to_string(), "--token-file"])
+                .arg(first.data_dir.join("raft/token")),
+        };
+        command.arg("--peers").arg(member.peers.to_string());
+        command.arg("--data-dir").arg(&member.data_dir).envs(self.shared.settings());
+        let output = command.output().await?;
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        ensure!(output.status.success(), "scheduler {number} is no member: {words}");
+        Ok(())
+    }
+
+    /// Waits until all that live know of so many that vote: whoever keeps the journal with others counts
+    /// once it has caught up.
+    pub async fn until_votes(&self, count: usize) -> Result<()> {
+        let Shared::Nothing = self.shared else { return Ok(()) };
+        let begun = Instant::now();
+        let mut seen = Vec::new();
+        while begun.elapsed() < DEADLINE {
+            seen.clear();
+            for number in self.living() {
+                let told = self.told(number).await?;
+                seen.push(told.members.iter().filter(|member| member.votes).count());
+            }
+            if seen.iter().all(|votes| *votes == count) {
+                return Ok(());
+            }
+            tokio::time::sleep(PULSE).await;
+        }
+        bail!("not {count} of them vote but {seen:?}: {}", self.words(0)?)
+    }
+
+    /// Its number among the others.
+    pub async fn member(&self, number: usize) -> Result<u32> {
+        Ok(self.told(number).await?.member)
+    }
+
+    async fn told(&self, number: usize) -> Result<v1::ListMembersResponse> {
+        let (_, told) = self.client_of(number)?.members().await.pop().context("it was asked")?;
+        Ok(told?)
+    }
+
+    /// As a disk that is replaced.
+    pub fn wipe(&self, number: usize) -> Result<()> {
+        Ok(std::fs::remove_dir_all(&self.members[number].data_dir)?)
     }
 
     /// Starts a scheduler and waits until it serves.
     pub async fn launch(&mut self, number: usize) -> Result<()> {
-        let url = self.redis.url();
         let stderr = self.folder.path().join(format!("stderr-{number}"));
         let stderr = std::fs::File::options().create(true).append(true).open(stderr)?;
         let member = &self.members[number];
@@ -75,7 +185,9 @@ impl Cluster {
             .args(["serve", "--json", "--grpc", &member.grpc.to_string()])
             .args(["--http", &member.http.to_string(), "--data-dir"])
             .arg(&member.data_dir)
-            .envs([("BELLWETHER_JOURNAL", "redis"), ("BELLWETHER_CLUSTER_URL", &url)])
+            .arg("--peers")
+            .arg(member.peers.to_string())
+            .envs(self.shared.settings())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(stderr)

@@ -81,6 +81,11 @@ impl RaftCluster {
         start::ask_to_join(address, pool, security, place)
     }
 
+    /// Makes an empty directory that of this member, which has just been given its number.
+    pub fn prepare(dir: &Path, id: MemberId) -> Result<(), OpenError> {
+        Store::open(dir, id, &Bell::default()).map(drop)
+    }
+
     pub fn start(options: RaftOptions) -> Result<RaftCluster, StartError> {
         let Started { node, runtime, bell } = start::start(options)?;
         Ok(RaftCluster {

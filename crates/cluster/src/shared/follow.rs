@@ -7,7 +7,8 @@ use bellwether_journal::{AppendError, Head, OpenError, ReadError, Recorder};
 use super::reign::ReignJournal;
 use super::renewal::Renewal;
 use super::upload::Uploads;
-use super::{Reigning, SharedCluster, clock, locked};
+use super::{Reigning, SharedCluster, locked};
+use crate::clock;
 use crate::door::{ClusterError, Leader, MemberId, News};
 use bellwether_journal::Lease;
 

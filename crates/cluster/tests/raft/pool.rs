@@ -164,6 +164,7 @@ impl Scheduler {
                 }
                 News::Leader(leader) => self.leader = leader,
                 News::Reign(journal) => {
+                    assert!(!journal.lease().is_over(), "a reign begins with a lease");
                     assert_eq!(journal.head(), self.head, "a reign begins where all has been told");
                     self.journal = Some(journal);
                 }

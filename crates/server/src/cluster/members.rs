@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bellwether_cluster::raft::MembershipError;
 use bellwether_cluster::{ClusterError, Leader, MemberId, Role};
 use bellwether_core::model::{Epoch, Seq};
 use bellwether_host::Unavailable;
@@ -36,6 +37,18 @@ pub(crate) enum NotTransferred {
     Refused(#[from] ClusterError),
     #[error("nobody else has taken over yet; this scheduler tries no longer to keep the reign")]
     Late,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotRemoved {
+    #[error("who takes part is not decided by these schedulers; stop the one that is to go")]
+    NotDecidedHere,
+    #[error("member {0} leads; let another lead first: bellwether cluster transfer")]
+    Leads(MemberId),
+    #[error(transparent)]
+    NotHere(#[from] Unavailable),
+    #[error(transparent)]
+    Refused(#[from] MembershipError),
 }
 
 impl Members {
@@ -128,6 +141,16 @@ impl Members {
             Ok(_) => Ok(()),
             Err(_) => Err(NotTransferred::Late),
         }
+    }
+
+    /// Takes a member out for good, if enough of the others answer.
+    pub(crate) async fn remove(&self, id: MemberId) -> Result<(), NotRemoved> {
+        self.check_leads()?;
+        let Some(seat) = &self.seat else { return Err(NotRemoved::NotDecidedHere) };
+        if seat.status().id == id {
+            return Err(NotRemoved::Leads(id));
+        }
+        Ok(seat.remove(id).await.ok_or(NotRemoved::NotDecidedHere)??)
     }
 
     /// The same before the end of the process, if this one leads: nobody need notice that it goes.

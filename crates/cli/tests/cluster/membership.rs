@@ -1,0 +1,60 @@
+//! Members come, go and are replaced while jobs run.
+
+use anyhow::{Result, ensure};
+use bellwether_bench::cluster::{Cluster, Journal};
+
+use crate::binary;
+use crate::load::Load;
+use crate::surface::{cli, refused};
+
+const WORKERS: usize = 2;
+const BETWEEN: usize = 60;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_whose_disk_is_lost_is_replaced_while_jobs_run() -> Result<()> {
+    let mut cluster = Cluster::start(binary(), Journal::Raft, 3).await?;
+    let load = Load::new(&cluster)?;
+    let _workers = load.workers(&cluster, WORKERS)?;
+    let running = tokio::spawn(load.clone().run());
+    load.more(BETWEEN).await?;
+    let lost = (cluster.leader().await? + 1) % 3;
+    let number = cluster.member(lost).await?.to_string();
+    cluster.kill(lost).await?;
+    cluster.wipe(lost)?;
+    // It neither comes back under its number nor begins a cluster of its own.
+    let words = cluster.launch(lost).await.unwrap_err().to_string();
+    ensure!(words.contains("belongs to no cluster"), "{words}");
+    cli(&cluster, &["cluster", "remove", &number]).await?;
+    let new = cluster.add().await?;
+    cluster.until_votes(3).await?;
+    ensure!(cluster.member(new).await? == 4, "numbers are given once");
+    load.more(BETWEEN).await?;
+    // Both of the others that were there can go now, one after the other.
+    let leader = cluster.leader().await?;
+    cluster.kill(leader).await?;
+    load.more(BETWEEN).await?;
+    load.stop();
+    running.await??;
+    load.verify().await?;
+    cluster.agree().await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_removal_that_would_end_the_majority_is_refused() -> Result<()> {
+    let mut cluster = Cluster::start(binary(), Journal::Raft, 3).await?;
+    let leader = cluster.leader().await?;
+    let (first, second) = ((leader + 1) % 3, (leader + 2) % 3);
+    let of_leader = cluster.member(leader).await?.to_string();
+    let (gone, stays) = (cluster.member(first).await?, cluster.member(second).await?.to_string());
+    let words = refused(&cluster, &["cluster", "remove", &of_leader]).await?;
+    ensure!(words.contains("leads; let another lead first"), "{words}");
+    let words = refused(&cluster, &["cluster", "remove", "9"]).await?;
+    ensure!(words.contains("there is no member 9"), "{words}");
+    cluster.kill(first).await?;
+    let words = refused(&cluster, &["cluster", "remove", &stays]).await?;
+    ensure!(words.contains("no majority"), "{words}");
+    cli(&cluster, &["cluster", "remove", &gone.to_string()]).await?;
+    cluster.until_votes(2).await?;
+    Ok(())
+}
