@@ -158,7 +158,7 @@ impl Cluster {
             }
             tokio::time::sleep(PULSE).await;
         }
-        bail!("not {count} of them vote but {seen:?}: {}", self.words(0)?)
+        bail!("not {count} of them vote but {seen:?}: {}", self.all_words()?)
     }
 
     /// Its number among the others.
@@ -206,6 +206,12 @@ impl Cluster {
         Ok(std::fs::read_to_string(self.folder.path().join(format!("stderr-{number}")))?)
     }
 
+    fn all_words(&self) -> Result<String> {
+        (0..self.members.len())
+            .map(|number| Ok(format!("\n{number}: {}", self.words(number)?)))
+            .collect()
+    }
+
     pub fn addresses(&self) -> String {
         self.members.iter().map(|member| member.grpc.to_string()).collect::<Vec<_>>().join(",")
     }
@@ -247,7 +253,7 @@ impl Cluster {
             }
             tokio::time::sleep(PULSE).await;
         }
-        bail!("nobody leads: {}", self.words(0)?)
+        bail!("nobody leads: {}", self.all_words()?)
     }
 
     pub fn living(&self) -> impl Iterator<Item = usize> {
