@@ -520,7 +520,8 @@ fn start_loop(
     let handle = Handle::new(sender.clone(), position, wall.clone());
     let scheme = if config.tls.is_some() { "https://" } else { "http://" };
     let seat = place.seat().cloned();
-    let members = Members::new(standing.clone(), seat, here, scheme, identity.clone());
+    let members =
+        Members::new(standing.clone(), handle.clone(), seat, here, scheme, identity.clone());
     let registrar = Registrar {
         scheduler: identity.clone(),
         key: checkpoints::key(&config.data_dir)?.public(),

@@ -11,6 +11,7 @@ use bellwether_wire::v1;
 use tokio::sync::watch;
 
 use super::{Seat, Standing};
+use crate::event_loop::Handle;
 use crate::identity::Identity;
 
 /// How long it may take until somebody else leads.
@@ -19,6 +20,7 @@ const TRANSFER_PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone)]
 pub(crate) struct Members {
     standing: watch::Receiver<Standing>,
+    handle: Handle,
     /// None: there are no others.
     seat: Option<Seat>,
     /// This scheduler, as it would be named if it led.
@@ -54,12 +56,13 @@ pub(crate) enum NotRemoved {
 impl Members {
     pub(crate) fn new(
         standing: watch::Receiver<Standing>,
+        handle: Handle,
         seat: Option<Seat>,
         here: Leader,
         scheme: &'static str,
         identity: Identity,
     ) -> Members {
-        Members { standing, seat, here: Arc::new(here), scheme, identity }
+        Members { standing, handle, seat, here: Arc::new(here), scheme, identity }
     }
 
     pub(crate) fn is_alone(&self) -> bool {
@@ -134,7 +137,11 @@ impl Members {
     pub(crate) async fn transfer(&self, to: Option<MemberId>) -> Result<(), NotTransferred> {
         let Some(seat) = &self.seat else { return Err(NotTransferred::Alone) };
         self.check_leads()?;
-        seat.resign(to).await?;
+        self.handle.retire().await?;
+        if let Err(why) = seat.resign(to).await {
+            self.handle.go_on();
+            return Err(why.into());
+        }
         let mut standing = self.standing.clone();
         let over = standing.wait_for(|standing| standing.reign().is_none());
         match tokio::time::timeout(TRANSFER_PATIENCE, over).await {

@@ -105,7 +105,7 @@ impl Addresses {
 pub(crate) struct Opened {
     pub(crate) cluster: Box<dyn Cluster>,
     /// For changes of who takes part, where the members agree on that themselves.
-    pub(crate) members: Option<RaftHandle>,
+    pub(crate) members: Option<Arc<RaftHandle>>,
 }
 
 pub(crate) fn open(
@@ -118,7 +118,7 @@ pub(crate) fn open(
         JournalKind::Postgres => take_part(config, addresses, postgres(config)?),
         JournalKind::Raft => {
             let cluster = raft::take_part(config, addresses)?;
-            let members = Some(cluster.handle());
+            let members = Some(Arc::new(cluster.handle()));
             Ok(Opened { cluster: Box::new(cluster), members })
         }
     }

@@ -1,6 +1,7 @@
 //! The thread that takes part in the cluster: what happens there is told to the loop, and what the
 //! loop decides about its own reign is done here.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::time::Duration;
 
@@ -63,7 +64,7 @@ pub(crate) struct Seat {
     orders: Sender<Order>,
     status: watch::Receiver<ClusterStatus>,
     /// None if who takes part is decided elsewhere.
-    members: Option<RaftHandle>,
+    members: Option<Arc<RaftHandle>>,
 }
 
 impl std::fmt::Debug for Order {
@@ -92,7 +93,7 @@ impl Seat {
     /// Takes part from `head` on, which is where the loop is.
     pub(crate) fn take(
         mut cluster: Box<dyn Cluster>,
-        members: Option<RaftHandle>,
+        members: Option<Arc<RaftHandle>>,
         head: Head,
         inbox: Sender<Message>,
     ) -> std::io::Result<(Seat, Room)> {
