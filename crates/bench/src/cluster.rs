@@ -1,13 +1,13 @@
 //! Several schedulers as child processes, that keep one journal together or have it in a server of their
 //! own.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use bellwether_sdk::{Backoff, Client, v1};
+use bellwether_sdk::{Backoff, Client, Security, Worker, WorkerBuilder, v1};
 use bellwether_testbed::{Ports, PostgresServer, RedisServer, signal};
 use clap::ValueEnum;
 use rustix::process::Signal;
@@ -19,7 +19,7 @@ use tokio::process::{Child, Command};
 pub const DEADLINE: Duration = Duration::from_secs(60);
 const PULSE: Duration = Duration::from_millis(10);
 /// Clients and workers come back at once: there is no time to lose.
-pub const BACKOFF: Backoff =
+const BACKOFF: Backoff =
     Backoff { first: Duration::from_millis(5), most: Duration::from_millis(40) };
 
 /// Where the schedulers have their journal.
@@ -66,10 +66,30 @@ impl Shared {
     }
 }
 
+/// Where a scheduler runs that is not beside the others.
+#[derive(Debug)]
+pub struct Ground {
+    /// What its commands begin with.
+    pub prefix: Vec<String>,
+    /// Where clients and workers reach it, and where other members do.
+    pub clients: IpAddr,
+    pub peers: IpAddr,
+}
+
+/// And what all of them need to know and show there.
+#[derive(Debug, Default)]
+pub struct Grounds {
+    /// None: all are on loopback.
+    pub members: Vec<Ground>,
+    pub settings: Vec<(&'static str, String)>,
+    pub security: Security,
+}
+
 #[derive(Debug)]
 pub struct Cluster {
     binary: PathBuf,
     shared: Shared,
+    grounds: Grounds,
     folder: TempDir,
     members: Vec<Member>,
 }
@@ -91,9 +111,27 @@ impl Cluster {
     /// # Errors
     /// When the server that they share or one of them does not start.
     pub async fn start(binary: &Path, journal: Journal, count: usize) -> Result<Cluster> {
+        Cluster::begin(binary, journal, Grounds::default(), count).await
+    }
+
+    /// One on each of the grounds.
+    ///
+    /// # Errors
+    /// As [`Cluster::start`].
+    pub async fn start_on(binary: &Path, journal: Journal, grounds: Grounds) -> Result<Cluster> {
+        let count = grounds.members.len();
+        Cluster::begin(binary, journal, grounds, count).await
+    }
+
+    async fn begin(
+        binary: &Path,
+        journal: Journal,
+        grounds: Grounds,
+        count: usize,
+    ) -> Result<Cluster> {
         let shared = Shared::start(journal)?;
         let (binary, folder) = (binary.to_owned(), tempfile::tempdir()?);
-        let mut cluster = Cluster { binary, shared, folder, members: Vec::new() };
+        let mut cluster = Cluster { binary, shared, grounds, folder, members: Vec::new() };
         for _ in 0..count {
             cluster.add().await?;
         }
@@ -105,12 +143,14 @@ impl Cluster {
     /// One more scheduler, which serves.
     pub async fn add(&mut self) -> Result<usize> {
         let (number, ports) = (self.members.len(), Ports::reserve()?);
-        let address = |offset| SocketAddr::from(([127, 0, 0, 1], ports.first + offset));
+        let ground = self.grounds.members.get(number);
+        let own = IpAddr::from([127, 0, 0, 1]);
+        let (clients, peers) = ground.map_or((own, own), |ground| (ground.clients, ground.peers));
         self.members.push(Member {
             data_dir: self.folder.path().join(format!("data-{number}")),
-            grpc: address(0),
-            http: address(1),
-            peers: address(2),
+            grpc: SocketAddr::new(clients, ports.first),
+            http: SocketAddr::new(clients, ports.first + 1),
+            peers: SocketAddr::new(peers, ports.first + 2),
             process: None,
             _ports: ports,
         });
@@ -123,8 +163,7 @@ impl Cluster {
 
     /// Makes it a member of those who keep the journal themselves; the first one begins it.
     async fn enroll(&self, number: usize) -> Result<()> {
-        let member = &self.members[number];
-        let mut command = Command::new(&self.binary);
+        let mut command = self.command(number);
         command.arg("cluster");
         let first = self.living().next().map(|first| &self.members[first]);
         match first {
@@ -133,8 +172,6 @@ impl Cluster {
                 .args(["join", &first.peers.to_string(), "--token-file"])
                 .arg(first.data_dir.join("raft/token")),
         };
-        command.arg("--peers").arg(member.peers.to_string());
-        command.arg("--data-dir").arg(&member.data_dir).envs(self.shared.settings());
         let output = command.output().await?;
         let words = String::from_utf8_lossy(&output.stderr).into_owned();
         ensure!(output.status.success(), "scheduler {number} is no member: {words}");
@@ -180,14 +217,9 @@ impl Cluster {
     pub async fn launch(&mut self, number: usize) -> Result<()> {
         let stderr = self.folder.path().join(format!("stderr-{number}"));
         let stderr = std::fs::File::options().create(true).append(true).open(stderr)?;
-        let member = &self.members[number];
-        let mut child = Command::new(&self.binary)
-            .args(["serve", "--json", "--grpc", &member.grpc.to_string()])
-            .args(["--http", &member.http.to_string(), "--data-dir"])
-            .arg(&member.data_dir)
-            .arg("--peers")
-            .arg(member.peers.to_string())
-            .envs(self.shared.settings())
+        let mut child = self
+            .command(number)
+            .args(["serve", "--json"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(stderr)
@@ -199,6 +231,26 @@ impl Cluster {
         ensure!(hello.is_some(), "scheduler {number} did not start: {}", self.words(number)?);
         self.members[number].process = Some(child);
         Ok(())
+    }
+
+    /// The binary, where this scheduler runs.
+    fn command(&self, number: usize) -> Command {
+        let prefix = self.grounds.members.get(number).map_or(&[][..], |ground| &ground.prefix);
+        let mut command = match prefix.split_first() {
+            None => Command::new(&self.binary),
+            Some((program, words)) => {
+                let mut command = Command::new(program);
+                command.args(words).arg(&self.binary);
+                command
+            }
+        };
+        let Member { grpc, http, peers, data_dir, .. } = &self.members[number];
+        command.env("BELLWETHER_DATA_DIR", data_dir);
+        for (variable, address) in [("GRPC", grpc), ("HTTP", http), ("CLUSTER_LISTEN", peers)] {
+            command.env(format!("BELLWETHER_{variable}"), address.to_string());
+        }
+        command.envs(self.shared.settings()).envs(self.grounds.settings.iter().cloned());
+        command
     }
 
     /// What it had to say for itself.
@@ -213,11 +265,25 @@ impl Cluster {
     }
 
     pub fn addresses(&self) -> String {
-        self.members.iter().map(|member| member.grpc.to_string()).collect::<Vec<_>>().join(",")
+        let all = (0..self.members.len()).map(|number| self.url(number));
+        all.collect::<Vec<_>>().join(",")
     }
 
     pub fn address(&self, number: usize) -> String {
         self.members[number].grpc.to_string()
+    }
+
+    /// Where it is reached, with how.
+    fn url(&self, number: usize) -> String {
+        match self.grounds.security.ca_certificate {
+            Some(_) => format!("https://{}", self.address(number)),
+            None => self.address(number),
+        }
+    }
+
+    /// Where other members reach it.
+    pub fn peers(&self, number: usize) -> SocketAddr {
+        self.members[number].peers
     }
 
     pub fn http(&self, number: usize) -> SocketAddr {
@@ -227,13 +293,19 @@ impl Cluster {
     /// One that asks whoever leads.
     pub fn client(&self) -> Result<Client> {
         let builder = Client::builder(self.addresses()).backoff(BACKOFF).patience(DEADLINE);
-        Ok(builder.lazy()?)
+        Ok(builder.security(self.grounds.security.clone()).lazy()?)
     }
 
     /// One that asks this scheduler alone, and gives up at once.
     pub fn client_of(&self, number: usize) -> Result<Client> {
-        let builder = Client::builder(self.address(number)).patience(Duration::ZERO);
-        Ok(builder.lazy()?)
+        let builder = Client::builder(self.url(number)).patience(Duration::ZERO);
+        Ok(builder.security(self.grounds.security.clone()).lazy()?)
+    }
+
+    /// A worker that works for whoever leads.
+    pub fn worker(&self) -> WorkerBuilder {
+        let worker = Worker::builder(self.addresses()).backoff(BACKOFF);
+        worker.security(self.grounds.security.clone())
     }
 
     /// Waits until one of those that live leads.

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use bellwether_sdk::worker::RunningWorker;
-use bellwether_sdk::{Client, Context, NewJob, Outcome, Worker};
+use bellwether_sdk::{Client, Context, NewJob, Outcome};
 use clap::Args;
 use serde::Serialize;
 use tokio::sync::watch;
 
-use crate::cluster::{BACKOFF, Cluster, DEADLINE, Journal};
+use crate::cluster::{Cluster, DEADLINE, Journal};
 use crate::figures::{Sheet, quantile_ms};
 
 const TYPE: &str = "failover";
@@ -156,8 +156,8 @@ impl Starts {
                 starts.note(context.id());
                 std::future::ready(Outcome::done(""))
             };
-            let worker = Worker::builder(cluster.addresses()).id(format!("w{number}"));
-            Ok(worker.slots(SLOTS).backoff(BACKOFF).job(TYPE, handler).start()?)
+            let worker = cluster.worker().id(format!("w{number}"));
+            Ok(worker.slots(SLOTS).job(TYPE, handler).start()?)
         };
         (0..WORKERS).map(start).collect()
     }

@@ -5,6 +5,8 @@
 
 mod load;
 mod membership;
+mod papers;
+mod partitions;
 mod surface;
 mod takeover;
 
@@ -15,6 +17,11 @@ use bellwether_bench::cluster::Journal;
 /// The real binary.
 pub(crate) fn binary() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_bellwether"))
+}
+
+/// How often something is tried, and how often with `BELLWETHER_FULL=1`.
+pub(crate) fn rounds(few: usize, many: usize) -> usize {
+    if std::env::var_os("BELLWETHER_FULL").is_some() { many } else { few }
 }
 
 /// As few as can miss one: those who share a server need no majority.

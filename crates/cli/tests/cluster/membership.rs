@@ -2,6 +2,7 @@
 
 use anyhow::{Result, ensure};
 use bellwether_bench::cluster::{Cluster, Journal};
+use tokio::process::Command;
 
 use crate::binary;
 use crate::load::Load;
@@ -56,5 +57,44 @@ async fn a_removal_that_would_end_the_majority_is_refused() -> Result<()> {
     ensure!(words.contains("no majority"), "{words}");
     cli(&cluster, &["cluster", "remove", &gone.to_string()]).await?;
     cluster.until_votes(2).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn members_listen_off_loopback_only_with_certificates() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    for (address, why) in [
+        ("0.0.0.0:0", "can be reached from elsewhere, and cluster.ca is missing"),
+        ("192.0.2.1:7072", "can be reached from elsewhere, and cluster.ca is missing"),
+    ] {
+        let output = Command::new(binary())
+            .args(["cluster", "init", "--peers", address, "--data-dir"])
+            .arg(folder.path().join("data"))
+            .env("BELLWETHER_JOURNAL", "raft")
+            .output()
+            .await?;
+        let words = String::from_utf8(output.stderr)?;
+        ensure!(!output.status.success() && words.contains(why), "{address}: {words}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_joins_with_another_token() -> Result<()> {
+    let cluster = Cluster::start(binary(), Journal::Raft, 1).await?;
+    let folder = tempfile::tempdir()?;
+    let token = folder.path().join("token");
+    bellwether_testbed::write_secret(&token, "a guess\n")?;
+    let output = Command::new(binary())
+        .args(["cluster", "join", &cluster.peers(0).to_string(), "--peers", "127.0.0.1:1"])
+        .arg("--token-file")
+        .arg(&token)
+        .arg("--data-dir")
+        .arg(folder.path().join("data"))
+        .env("BELLWETHER_JOURNAL", "raft")
+        .output()
+        .await?;
+    let words = String::from_utf8(output.stderr)?;
+    ensure!(!output.status.success() && words.contains("another token"), "{words}");
     Ok(())
 }

@@ -6,14 +6,18 @@ use bellwether_sdk::{ClientError, NewJob, v1};
 use rustix::process::Signal;
 
 use crate::load::Load;
-use crate::{binary, few, on_each_journal};
+use crate::{binary, few, on_each_journal, rounds};
 
 const WORKERS: usize = 3;
 /// Jobs that are taken between two faults.
 const BETWEEN: usize = 90;
 
-fn rounds(few: usize, many: usize) -> usize {
-    if std::env::var_os("BELLWETHER_FULL").is_some() { many } else { few }
+/// Those who keep the journal themselves have most to show.
+fn many(journal: Journal, with_raft: usize) -> usize {
+    match journal {
+        Journal::Raft => with_raft,
+        Journal::Redis | Journal::Postgres => 50,
+    }
 }
 
 on_each_journal! {
@@ -28,7 +32,7 @@ async fn nothing_is_lost_or_done_twice_when_leaders_are_killed(journal: Journal)
     let load = Load::new(&cluster)?;
     let _workers = load.workers(&cluster, WORKERS)?;
     let running = tokio::spawn(load.clone().run());
-    for _ in 0..rounds(3, 50) {
+    for _ in 0..rounds(3, many(journal, 300)) {
         load.more(BETWEEN).await?;
         let leader = cluster.leader().await?;
         cluster.kill(leader).await?;
@@ -48,7 +52,7 @@ async fn a_leader_that_was_stopped_past_its_lease_tells_nothing(journal: Journal
     let load = Load::new(&cluster)?;
     let _workers = load.workers(&cluster, WORKERS)?;
     let running = tokio::spawn(load.clone().run());
-    for _ in 0..rounds(2, 20) {
+    for _ in 0..rounds(2, many(journal, 100)) {
         load.more(BETWEEN).await?;
         let old = cluster.leader().await?;
         let stale = cluster.client_of(old)?;

@@ -18,6 +18,7 @@ use crate::member::{Act, Member};
 /// Clones are the same board.
 #[derive(Debug, Clone)]
 pub(crate) struct Board {
+    // Calls of others, openraft's tasks, the driver and the journal all have something to tell.
     shared: Arc<Mutex<Sheet>>,
     acts: UnboundedSender<Act>,
     bell: Bell,

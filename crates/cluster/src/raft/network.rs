@@ -59,6 +59,7 @@ pub struct PeerTls {
 pub(crate) struct Peers {
     pool: String,
     security: PeerSecurity,
+    // Held to look one up or to add one: whoever calls a member first makes the connection for all.
     channels: Arc<Mutex<BTreeMap<String, Channel>>>,
 }
 

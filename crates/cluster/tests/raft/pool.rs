@@ -72,6 +72,10 @@ impl Pool {
     }
 
     pub(crate) fn start(&mut self, id: u16) {
+        self.start_with(id, Pool::security());
+    }
+
+    pub(crate) fn start_with(&mut self, id: u16, security: PeerSecurity) {
         let place = self.place(id);
         let options = RaftOptions {
             dir: self.dir(id),
@@ -79,7 +83,7 @@ impl Pool {
             listener: TcpListener::bind(&place.address).unwrap(),
             place,
             pool: "test".to_owned(),
-            security: Pool::security(),
+            security,
             timing: Timing::default(),
             seed: u64::from(id),
         };
