@@ -132,9 +132,25 @@ async fn status(connect: Connect, json: bool) -> anyhow::Result<Verdict> {
             "scheduler", "member", "part", "position", "behind"
         );
         told.iter().for_each(|told| text.push_str(&line(told)));
+        missing(&told).iter().for_each(|missing| text.push_str(missing));
         output::print(&text)?;
     }
     Ok(if leads { Verdict::Fine } else { Verdict::CheckFailed })
+}
+
+/// Members that were not asked or did not answer, as whoever knows most of them says.
+fn missing(told: &[(String, Told)]) -> Vec<String> {
+    let told: Vec<_> = told.iter().filter_map(|(_, told)| told.as_ref().ok()).collect();
+    let Some(most) = told.iter().max_by_key(|told| told.members.len()) else { return Vec::new() };
+    let is_missing = |member: &&v1::Member| !told.iter().any(|told| told.member == member.member);
+    let line = |member: &v1::Member| {
+        let votes = if member.votes { "votes" } else { "does not vote yet" };
+        format!(
+            "{:<28} {:>6} {votes}; it was not asked or does not answer\n",
+            member.address, member.member
+        )
+    };
+    most.members.iter().filter(is_missing).map(line).collect()
 }
 
 fn is_led(told: &Told) -> bool {
@@ -173,10 +189,15 @@ fn as_json((address, told): &(String, Told)) -> Value {
                 "behind": told.committed.saturating_sub(told.applied),
                 "leader": (!leader.grpc.is_empty()).then_some(leader.grpc),
                 "epoch": leader.epoch,
+                "members": told.members.iter().map(member_as_json).collect::<Vec<_>>(),
             })
         }
         Err(error) => json!({ "scheduler": address, "error": error.to_string() }),
     }
+}
+
+fn member_as_json(member: &v1::Member) -> Value {
+    json!({ "member": member.member, "address": member.address, "votes": member.votes })
 }
 
 fn part(standing: v1::SchedulerStanding) -> &'static str {
