@@ -169,7 +169,7 @@ impl Cluster {
         match first {
             None => command.arg("init"),
             Some(first) => command
-                .args(["join", &first.peers.to_string(), "--token-file"])
+                .args(["join", &first.peers.to_string(), "--cluster-token"])
                 .arg(first.data_dir.join("raft/token")),
         };
         let output = command.output().await?;

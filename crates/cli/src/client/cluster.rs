@@ -37,7 +37,7 @@ enum Action {
         address: String,
         /// The file `raft/token` of a member's data directory, or a copy of it
         #[arg(long, value_name = "FILE")]
-        token_file: PathBuf,
+        cluster_token: PathBuf,
         #[command(flatten)]
         candidate: Candidate,
         /// Print JSON
@@ -91,8 +91,8 @@ enum Action {
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     match arguments.action {
         Action::Init { candidate, json } => membership::init(&candidate, json),
-        Action::Join { address, token_file, candidate, json } => {
-            membership::join(&candidate, &address, &token_file, json)
+        Action::Join { address, cluster_token, candidate, json } => {
+            membership::join(&candidate, &address, &cluster_token, json)
         }
         Action::Remove { connect, member, json } => {
             block_on(membership::remove(connect, member, json))

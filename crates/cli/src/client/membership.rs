@@ -45,7 +45,7 @@ pub(super) fn init(candidate: &Candidate, json: bool) -> anyhow::Result<Verdict>
     let next = format!(
         "member 1 of a new cluster, for other members at {address}\n\
          start it with `bellwether serve`; others join with\n  \
-         bellwether cluster join {address} --token-file {}\n",
+         bellwether cluster join {address} --cluster-token {}\n",
         token_file.display()
     );
     tell(&enrolled, &next, json)

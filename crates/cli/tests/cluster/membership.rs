@@ -87,7 +87,7 @@ async fn nobody_joins_with_another_token() -> Result<()> {
     bellwether_testbed::write_secret(&token, "a guess\n")?;
     let output = Command::new(binary())
         .args(["cluster", "join", &cluster.peers(0).to_string(), "--peers", "127.0.0.1:1"])
-        .arg("--token-file")
+        .arg("--cluster-token")
         .arg(&token)
         .arg("--data-dir")
         .arg(folder.path().join("data"))
