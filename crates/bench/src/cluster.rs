@@ -1,29 +1,95 @@
-//! Several schedulers as child processes, on one journal in a Redis server of their own.
+//! Several schedulers as child processes, that keep one journal together or have it in a server of their
+//! own.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use bellwether_sdk::{Backoff, Client, v1};
-use bellwether_testbed::{Ports, RedisServer, signal};
+use bellwether_sdk::{Backoff, Client, Security, Worker, WorkerBuilder, v1};
+use bellwether_testbed::{Ports, PostgresServer, RedisServer, signal};
+use clap::ValueEnum;
 use rustix::process::Signal;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
 /// Longer than anything here should take on a busy machine.
-pub const DEADLINE: Duration = Duration::from_secs(90);
+pub const DEADLINE: Duration = Duration::from_secs(60);
 const PULSE: Duration = Duration::from_millis(10);
 /// Clients and workers come back at once: there is no time to lose.
-pub const BACKOFF: Backoff =
+const BACKOFF: Backoff =
     Backoff { first: Duration::from_millis(5), most: Duration::from_millis(40) };
+
+/// Where the schedulers have their journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Journal {
+    /// Each keeps it, and they agree among themselves
+    Raft,
+    /// In a Redis server; it needs redis-server
+    Redis,
+    /// In a PostgreSQL database; it needs PostgreSQL 15
+    Postgres,
+}
+
+/// The server that they share, if there is one.
+#[derive(Debug)]
+enum Shared {
+    Nothing,
+    Redis(RedisServer),
+    Postgres(PostgresServer),
+}
+
+impl Shared {
+    fn start(journal: Journal) -> Result<Shared> {
+        Ok(match journal {
+            Journal::Raft => Shared::Nothing,
+            Journal::Redis => {
+                Shared::Redis(RedisServer::start().context("redis-server is needed")?)
+            }
+            Journal::Postgres => {
+                Shared::Postgres(PostgresServer::start().context("PostgreSQL is needed")?)
+            }
+        })
+    }
+
+    /// The settings of those who use it.
+    fn settings(&self) -> Vec<(&'static str, String)> {
+        let (journal, url) = match self {
+            Shared::Nothing => ("raft", None),
+            Shared::Redis(server) => ("redis", Some(server.url())),
+            Shared::Postgres(server) => ("postgres", Some(server.url())),
+        };
+        let url = url.map(|url| ("BELLWETHER_CLUSTER_URL", url));
+        std::iter::once(("BELLWETHER_JOURNAL", journal.to_owned())).chain(url).collect()
+    }
+}
+
+/// Where a scheduler runs that is not beside the others.
+#[derive(Debug)]
+pub struct Ground {
+    /// What its commands begin with.
+    pub prefix: Vec<String>,
+    /// Where clients and workers reach it, and where other members do.
+    pub clients: IpAddr,
+    pub peers: IpAddr,
+}
+
+/// And what all of them need to know and show there.
+#[derive(Debug, Default)]
+pub struct Grounds {
+    /// None: all are on loopback.
+    pub members: Vec<Ground>,
+    pub settings: Vec<(&'static str, String)>,
+    pub security: Security,
+}
 
 #[derive(Debug)]
 pub struct Cluster {
     binary: PathBuf,
-    redis: RedisServer,
+    shared: Shared,
+    grounds: Grounds,
     folder: TempDir,
     members: Vec<Member>,
 }
@@ -33,49 +99,127 @@ struct Member {
     data_dir: PathBuf,
     grpc: SocketAddr,
     http: SocketAddr,
+    peers: SocketAddr,
     process: Option<Child>,
     _ports: Ports,
 }
 
 impl Cluster {
-    /// So many schedulers that serve, of which one leads. The binary understands `serve` and `token`.
+    /// So many schedulers that serve, of which one leads. The binary understands `serve`, `cluster` and
+    /// `token`.
     ///
     /// # Errors
-    /// When Redis or one of them does not start.
-    pub async fn start(binary: &Path, count: usize) -> Result<Cluster> {
-        let folder = tempfile::tempdir()?;
-        let mut members = Vec::new();
-        for number in 0..count {
-            let ports = Ports::reserve()?;
-            members.push(Member {
-                data_dir: folder.path().join(format!("data-{number}")),
-                grpc: SocketAddr::from(([127, 0, 0, 1], ports.first)),
-                http: SocketAddr::from(([127, 0, 0, 1], ports.first + 1)),
-                process: None,
-                _ports: ports,
-            });
-        }
-        let redis = RedisServer::start().context("redis-server is needed")?;
-        let binary = binary.to_owned();
-        let mut cluster = Cluster { binary, redis, folder, members };
-        for number in 0..count {
-            cluster.launch(number).await?;
+    /// When the server that they share or one of them does not start.
+    pub async fn start(binary: &Path, journal: Journal, count: usize) -> Result<Cluster> {
+        Cluster::begin(binary, journal, Grounds::default(), count).await
+    }
+
+    /// One on each of the grounds.
+    ///
+    /// # Errors
+    /// As [`Cluster::start`].
+    pub async fn start_on(binary: &Path, journal: Journal, grounds: Grounds) -> Result<Cluster> {
+        let count = grounds.members.len();
+        Cluster::begin(binary, journal, grounds, count).await
+    }
+
+    async fn begin(
+        binary: &Path,
+        journal: Journal,
+        grounds: Grounds,
+        count: usize,
+    ) -> Result<Cluster> {
+        let shared = Shared::start(journal)?;
+        let (binary, folder) = (binary.to_owned(), tempfile::tempdir()?);
+        let mut cluster = Cluster { binary, shared, grounds, folder, members: Vec::new() };
+        for _ in 0..count {
+            cluster.add().await?;
         }
         cluster.leader().await?;
+        cluster.until_votes(count).await?;
         Ok(cluster)
+    }
+
+    /// One more scheduler, which serves.
+    pub async fn add(&mut self) -> Result<usize> {
+        let (number, ports) = (self.members.len(), Ports::reserve()?);
+        let ground = self.grounds.members.get(number);
+        let own = IpAddr::from([127, 0, 0, 1]);
+        let (clients, peers) = ground.map_or((own, own), |ground| (ground.clients, ground.peers));
+        self.members.push(Member {
+            data_dir: self.folder.path().join(format!("data-{number}")),
+            grpc: SocketAddr::new(clients, ports.first),
+            http: SocketAddr::new(clients, ports.first + 1),
+            peers: SocketAddr::new(peers, ports.first + 2),
+            process: None,
+            _ports: ports,
+        });
+        if let Shared::Nothing = self.shared {
+            self.enroll(number).await?;
+        }
+        self.launch(number).await?;
+        Ok(number)
+    }
+
+    /// Makes it a member of those who keep the journal themselves; the first one begins it.
+    async fn enroll(&self, number: usize) -> Result<()> {
+        let mut command = self.command(number);
+        command.arg("cluster");
+        let first = self.living().next().map(|first| &self.members[first]);
+        match first {
+            None => command.arg("init"),
+            Some(first) => command
+                .args(["join", &first.peers.to_string(), "--cluster-token"])
+                .arg(first.data_dir.join("raft/token")),
+        };
+        let output = command.output().await?;
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        ensure!(output.status.success(), "scheduler {number} is no member: {words}");
+        Ok(())
+    }
+
+    /// Waits until all that live know of so many that vote: whoever keeps the journal with others counts
+    /// once it has caught up.
+    pub async fn until_votes(&self, count: usize) -> Result<()> {
+        let Shared::Nothing = self.shared else { return Ok(()) };
+        let begun = Instant::now();
+        let mut seen = Vec::new();
+        while begun.elapsed() < DEADLINE {
+            seen.clear();
+            for number in self.living() {
+                let told = self.told(number).await?;
+                seen.push(told.members.iter().filter(|member| member.votes).count());
+            }
+            if seen.iter().all(|votes| *votes == count) {
+                return Ok(());
+            }
+            tokio::time::sleep(PULSE).await;
+        }
+        bail!("not {count} of them vote but {seen:?}: {}", self.all_words()?)
+    }
+
+    /// Its number among the others.
+    pub async fn member(&self, number: usize) -> Result<u32> {
+        Ok(self.told(number).await?.member)
+    }
+
+    async fn told(&self, number: usize) -> Result<v1::ListMembersResponse> {
+        let (_, told) = self.client_of(number)?.members().await.pop().context("it was asked")?;
+        Ok(told?)
+    }
+
+    /// As a disk that is replaced.
+    pub fn wipe(&self, number: usize) -> Result<()> {
+        Ok(std::fs::remove_dir_all(&self.members[number].data_dir)?)
     }
 
     /// Starts a scheduler and waits until it serves.
     pub async fn launch(&mut self, number: usize) -> Result<()> {
-        let url = self.redis.url();
         let stderr = self.folder.path().join(format!("stderr-{number}"));
         let stderr = std::fs::File::options().create(true).append(true).open(stderr)?;
-        let member = &self.members[number];
-        let mut child = Command::new(&self.binary)
-            .args(["serve", "--json", "--grpc", &member.grpc.to_string()])
-            .args(["--http", &member.http.to_string(), "--data-dir"])
-            .arg(&member.data_dir)
-            .envs([("BELLWETHER_JOURNAL", "redis"), ("BELLWETHER_CLUSTER_URL", &url)])
+        let mut child = self
+            .command(number)
+            .args(["serve", "--json"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(stderr)
@@ -89,17 +233,57 @@ impl Cluster {
         Ok(())
     }
 
+    /// The binary, where this scheduler runs.
+    fn command(&self, number: usize) -> Command {
+        let prefix = self.grounds.members.get(number).map_or(&[][..], |ground| &ground.prefix);
+        let mut command = match prefix.split_first() {
+            None => Command::new(&self.binary),
+            Some((program, words)) => {
+                let mut command = Command::new(program);
+                command.args(words).arg(&self.binary);
+                command
+            }
+        };
+        let Member { grpc, http, peers, data_dir, .. } = &self.members[number];
+        command.env("BELLWETHER_DATA_DIR", data_dir);
+        for (variable, address) in [("GRPC", grpc), ("HTTP", http), ("CLUSTER_LISTEN", peers)] {
+            command.env(format!("BELLWETHER_{variable}"), address.to_string());
+        }
+        command.envs(self.shared.settings()).envs(self.grounds.settings.iter().cloned());
+        command
+    }
+
     /// What it had to say for itself.
     pub fn words(&self, number: usize) -> Result<String> {
         Ok(std::fs::read_to_string(self.folder.path().join(format!("stderr-{number}")))?)
     }
 
+    fn all_words(&self) -> Result<String> {
+        (0..self.members.len())
+            .map(|number| Ok(format!("\n{number}: {}", self.words(number)?)))
+            .collect()
+    }
+
     pub fn addresses(&self) -> String {
-        self.members.iter().map(|member| member.grpc.to_string()).collect::<Vec<_>>().join(",")
+        let all = (0..self.members.len()).map(|number| self.url(number));
+        all.collect::<Vec<_>>().join(",")
     }
 
     pub fn address(&self, number: usize) -> String {
         self.members[number].grpc.to_string()
+    }
+
+    /// Where it is reached, with how.
+    fn url(&self, number: usize) -> String {
+        match self.grounds.security.ca_certificate {
+            Some(_) => format!("https://{}", self.address(number)),
+            None => self.address(number),
+        }
+    }
+
+    /// Where other members reach it.
+    pub fn peers(&self, number: usize) -> SocketAddr {
+        self.members[number].peers
     }
 
     pub fn http(&self, number: usize) -> SocketAddr {
@@ -109,13 +293,19 @@ impl Cluster {
     /// One that asks whoever leads.
     pub fn client(&self) -> Result<Client> {
         let builder = Client::builder(self.addresses()).backoff(BACKOFF).patience(DEADLINE);
-        Ok(builder.lazy()?)
+        Ok(builder.security(self.grounds.security.clone()).lazy()?)
     }
 
     /// One that asks this scheduler alone, and gives up at once.
     pub fn client_of(&self, number: usize) -> Result<Client> {
-        let builder = Client::builder(self.address(number)).patience(Duration::ZERO);
-        Ok(builder.lazy()?)
+        let builder = Client::builder(self.url(number)).patience(Duration::ZERO);
+        Ok(builder.security(self.grounds.security.clone()).lazy()?)
+    }
+
+    /// A worker that works for whoever leads.
+    pub fn worker(&self) -> WorkerBuilder {
+        let worker = Worker::builder(self.addresses()).backoff(BACKOFF);
+        worker.security(self.grounds.security.clone())
     }
 
     /// Waits until one of those that live leads.
@@ -135,7 +325,7 @@ impl Cluster {
             }
             tokio::time::sleep(PULSE).await;
         }
-        bail!("nobody leads: {}", self.words(0)?)
+        bail!("nobody leads: {}", self.all_words()?)
     }
 
     pub fn living(&self) -> impl Iterator<Item = usize> {

@@ -7,6 +7,7 @@ use bellwether_sdk::v1;
 use clap::Args;
 use serde::Serialize;
 
+use crate::cluster::{Cluster, Journal};
 use crate::disk::DiskProbe;
 use crate::figures::{Sheet, quantile_ms};
 use crate::load::{Load, Payload, Shape, Spans, WARM_UP_JOBS};
@@ -56,6 +57,9 @@ pub struct Options {
     /// is started, whatever BELLWETHER_SERVER says
     #[arg(long, value_name = "URL")]
     server: Option<String>,
+    /// So many schedulers that keep the journal together (`journal: raft`), instead of one
+    #[arg(long, value_name = "COUNT", conflicts_with = "server", value_parser = clap::value_parser!(u8).range(3..=9))]
+    cluster: Option<u8>,
     /// Folder for the data of the scheduler and of the disk's measurement, removed afterwards;
     /// the current folder by default
     #[arg(long, value_name = "DIR")]
@@ -103,9 +107,17 @@ struct Fsync {
 /// When the scheduler can't be started or reached, refuses a job for good, or stands still.
 pub async fn measure(options: &Options) -> anyhow::Result<Report> {
     let folder = folder_in(options.data_dir.as_deref())?;
-    let scheduler = match &options.server {
-        Some(address) => Scheduler::Running(address.clone()),
-        None => {
+    let cluster = match options.cluster {
+        Some(count) => {
+            let binary = std::env::current_exe()?;
+            Some(Cluster::start(&binary, Journal::Raft, usize::from(count)).await?)
+        }
+        None => None,
+    };
+    let scheduler = match (&options.server, &cluster) {
+        (Some(address), _) => Scheduler::Running(address.clone()),
+        (None, Some(cluster)) => Scheduler::Running(cluster.addresses()),
+        (None, None) => {
             let mut settings = room_for(options.workers);
             settings.extend(options.waiting.settings());
             Scheduler::start(&folder.path().join("data"), None, &settings).await?

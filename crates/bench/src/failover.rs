@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use bellwether_sdk::worker::RunningWorker;
-use bellwether_sdk::{Client, Context, NewJob, Outcome, Worker};
+use bellwether_sdk::{Client, Context, NewJob, Outcome};
 use clap::Args;
 use serde::Serialize;
 use tokio::sync::watch;
 
-use crate::cluster::{BACKOFF, Cluster, DEADLINE};
+use crate::cluster::{Cluster, DEADLINE, Journal};
 use crate::figures::{Sheet, quantile_ms};
 
 const TYPE: &str = "failover";
@@ -22,7 +22,7 @@ const BATCH: u64 = 20;
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Kill the leader of several schedulers again and again under load, and measure each time how long
-/// it takes until a job that was submitted afterwards starts. It needs redis-server.
+/// it takes until a job that was submitted afterwards starts.
 #[derive(Debug, Args)]
 pub struct Options {
     /// How often the leader is killed
@@ -34,6 +34,9 @@ pub struct Options {
     /// Schedulers
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(2..=9))]
     schedulers: u8,
+    /// Where the schedulers have their journal
+    #[arg(long, value_enum, default_value = "raft")]
+    journal: Journal,
     /// Seconds of load without a fault, in which nobody else may come to lead
     #[arg(long, default_value_t = 10)]
     idle: u64,
@@ -76,7 +79,8 @@ struct Starts {
 /// When a scheduler does not start, or nobody comes to lead.
 pub async fn measure(options: &Options) -> anyhow::Result<Report> {
     let binary = std::env::current_exe().context("the binary that runs can be run")?;
-    let mut cluster = Cluster::start(&binary, usize::from(options.schedulers)).await?;
+    let mut cluster =
+        Cluster::start(&binary, options.journal, usize::from(options.schedulers)).await?;
     let client = cluster.client()?;
     let starts = Starts::default();
     let _workers = starts.workers(&cluster)?;
@@ -152,8 +156,8 @@ impl Starts {
                 starts.note(context.id());
                 std::future::ready(Outcome::done(""))
             };
-            let worker = Worker::builder(cluster.addresses()).id(format!("w{number}"));
-            Ok(worker.slots(SLOTS).backoff(BACKOFF).job(TYPE, handler).start()?)
+            let worker = cluster.worker().id(format!("w{number}"));
+            Ok(worker.slots(SLOTS).job(TYPE, handler).start()?)
         };
         (0..WORKERS).map(start).collect()
     }

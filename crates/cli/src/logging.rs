@@ -4,10 +4,13 @@ use std::io::IsTerminal as _;
 
 use anyhow::Context as _;
 use bellwether_server::config::{Log, LogFormat};
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer as _, Registry, fmt, reload};
+
+/// A library that is told of only if it is named.
+const VERBOSE: &str = "openraft";
 
 /// What is told, to be changed while it is told.
 #[derive(Debug)]
@@ -34,7 +37,10 @@ pub(crate) fn start(log: &Log) -> anyhow::Result<Levels> {
 }
 
 fn targets(level: &str) -> anyhow::Result<Targets> {
-    level.parse().with_context(|| {
+    let targets: Targets = level.parse().with_context(|| {
         format!("log.level is {level:?}; it must be as info or info,bellwether_server=debug")
-    })
+    })?;
+    // It tells of every vote and every member that does not answer; we tell what comes of them.
+    let asked = level.contains(VERBOSE);
+    Ok(if asked { targets } else { targets.with_target(VERBOSE, LevelFilter::OFF) })
 }

@@ -35,6 +35,9 @@ pub(crate) struct Arguments {
     /// Address for HTTP
     #[arg(long, value_name = "ADDRESS")]
     http: Option<SocketAddr>,
+    /// Address for other members of a cluster (cluster.listen)
+    #[arg(long, value_name = "ADDRESS")]
+    peers: Option<SocketAddr>,
     /// What is told on standard error: error, warn, info or debug, or levels of single parts, as
     /// info,bellwether_server::sinks::clickhouse=debug
     #[arg(long, value_name = "LEVEL")]
@@ -131,6 +134,7 @@ fn configuration(arguments: &Arguments) -> anyhow::Result<ServerConfig> {
         ("data_dir", data_dir),
         ("grpc", arguments.grpc.map(|address| address.to_string())),
         ("http", arguments.http.map(|address| address.to_string())),
+        ("cluster.listen", arguments.peers.map(|address| address.to_string())),
         ("log.level", arguments.log.clone()),
     ];
     let overrides: Vec<(String, String)> =

@@ -6,6 +6,7 @@
 //!
 //! Deliberately absent: what records mean, and what a leader decides.
 
+mod clock;
 mod door;
 pub mod member;
 pub mod raft;

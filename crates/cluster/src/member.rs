@@ -229,15 +229,21 @@ impl Member {
             }
             State::Following { .. } | State::Standing { .. } | State::Deposed { .. } => {}
         }
+        if epoch > self.past {
+            // Another leads: whoever has resigned need let nobody go first any more.
+            self.rests_until = Micros::ZERO;
+        }
         self.leader = Some((leader, epoch));
         self.heard = now;
         self.follow(now);
     }
 
-    /// The leader wants this member to be the next one: it need not let others go first.
-    pub fn handle_named(&mut self) {
-        if let State::Following { stand_at } = &mut self.state {
-            *stand_at = self.heard + self.timing.lease + Micros(self.timing.patience.0 / 2);
+    /// The leader of this epoch has ended its own lease, and wants this member to be the next one:
+    /// what was promised to it holds no longer.
+    pub fn handle_named(&mut self, now: Micros, epoch: Epoch) {
+        let follows = matches!(self.state, State::Following { .. });
+        if follows && self.leader.is_some_and(|(_, known)| known == epoch) {
+            self.stand(now);
         }
     }
 
@@ -325,11 +331,15 @@ impl Member {
         }
     }
 
-    /// This member shall not lead any longer, and not stand again before others could.
+    /// This member shall not lead any longer, and not stand again before others could. The log goes on
+    /// for a moment, so that whoever is to follow can have all of it; then it is told, too.
     pub fn handle_resigned(&mut self, now: Micros) {
-        if let State::Acceding { .. } | State::Reigning { .. } = &self.state {
+        if let State::Acceding { reign, .. } | State::Reigning { reign } = &self.state {
+            let epoch = reign.epoch;
+            self.past = epoch;
             self.rests_until = now + self.timing.lease.times(3);
-            self.depose(now);
+            self.acts.push_back(Act::EndLease);
+            self.state = State::Deposed { epoch, again_at: now + self.timing.round };
         }
     }
 

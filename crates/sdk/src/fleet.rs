@@ -45,6 +45,8 @@ struct Bearing {
     member: usize,
     /// The highest reign that was heard of.
     epoch: u64,
+    /// How often somebody was said to lead: to ask the next in turn is no such word.
+    named: u64,
 }
 
 /// A scheduler that is asked.
@@ -71,7 +73,7 @@ impl Fleet {
             given: addresses.to_owned(),
             security: security.clone(),
             members: Mutex::new(members),
-            bearing: watch::Sender::new(Bearing { member: 0, epoch: 0 }),
+            bearing: watch::Sender::new(Bearing { member: 0, epoch: 0, named: 0 }),
         }));
         if several > 1 {
             (0..several).for_each(|member| fleet.watch(member));
@@ -165,7 +167,7 @@ impl Fleet {
         self.0.bearing.send_if_modified(|bearing| {
             let news = epoch > bearing.epoch;
             if news {
-                *bearing = Bearing { member: asked.bearing.member, epoch };
+                *bearing = bearing.named(asked.bearing.member, epoch);
             }
             news
         });
@@ -181,11 +183,11 @@ impl Fleet {
         }
     }
 
-    /// Resolves once somebody else than who was asked is known to lead in a later reign.
+    /// Resolves once somebody else than who was asked is said to lead.
     pub(crate) fn elsewhere(&self, asked: &Asked) -> impl Future<Output = ()> + Send + use<> {
         let (mut bearings, before) = (self.0.bearing.subscribe(), asked.bearing);
         async move {
-            let moved = |now: &Bearing| now.epoch > before.epoch && now.member != before.member;
+            let moved = |now: &Bearing| now.named > before.named && now.member != before.member;
             if bearings.wait_for(moved).await.is_err() {
                 std::future::pending::<()>().await;
             }
@@ -209,15 +211,18 @@ impl Fleet {
         Some(members.len() - 1)
     }
 
+    /// A follower may know of a reign before the leader itself is ready for it; whoever asked too early
+    /// has gone on to others, and comes back when the leader says so, too.
     fn heard(&self, told: &v1::Leadership) {
-        if told.grpc.is_empty() || told.epoch <= self.epoch() {
+        if told.grpc.is_empty() || told.epoch < self.epoch() {
             return;
         }
         let Some(member) = self.find(&told.grpc) else { return };
         self.0.bearing.send_if_modified(|bearing| {
-            let news = told.epoch > bearing.epoch;
+            let now_ready = told.here && told.epoch == bearing.epoch && member != bearing.member;
+            let news = told.epoch > bearing.epoch || now_ready;
             if news {
-                *bearing = Bearing { member, epoch: told.epoch };
+                *bearing = bearing.named(member, told.epoch);
             }
             news
         });
@@ -232,6 +237,12 @@ impl Fleet {
 
     fn members(&self) -> std::sync::MutexGuard<'_, Vec<Member>> {
         self.0.members.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Bearing {
+    fn named(&self, member: usize, epoch: u64) -> Bearing {
+        Bearing { member, epoch, named: self.named + 1 }
     }
 }
 
@@ -306,6 +317,19 @@ mod tests {
         fleet.heard(&told("d:1", 8));
         assert_eq!(fleet.ask().connection.address, "d:1");
         fleet.later_reign(7).await;
+    }
+
+    #[tokio::test]
+    async fn who_was_named_before_it_was_ready_is_found_once_it_is() {
+        let fleet = fleet();
+        fleet.heard(&told("b:1", 7));
+        // It does not lead yet, so the next is asked, which is stopped and never answers.
+        fleet.pass(&fleet.ask());
+        let asked = fleet.ask();
+        assert_eq!(asked.connection.address, "http://c:1/");
+        fleet.heard(&v1::Leadership { here: true, ..told("b:1", 7) });
+        fleet.elsewhere(&asked).await;
+        assert_eq!(fleet.ask().connection.address, "b:1");
     }
 
     #[test]

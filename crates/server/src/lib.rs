@@ -21,7 +21,10 @@ pub mod projections;
 pub mod server;
 mod sinks;
 
-pub use cluster::{ClusterOpenError, recover as recover_shared_journal};
+pub use cluster::{
+    ClusterOpenError, Enrolled, init as begin_cluster, join as join_cluster,
+    recover as recover_shared_journal,
+};
 pub use config::ServerConfig;
 pub use edges::desk::{ReloadWish, Reloaded};
 pub use event_loop::RecoverError;

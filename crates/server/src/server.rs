@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use bellwether_cluster::{Cluster, Leader, MemberId};
+use bellwether_cluster::{Leader, MemberId};
 use bellwether_core::Engine;
 use bellwether_core::model::Epoch;
 use bellwether_journal::file::FileOptions;
@@ -26,7 +26,7 @@ use tonic_health::ServingStatus;
 
 use crate::checkpoints::{Checkpoints, Signer};
 use crate::cluster::{
-    self, Addresses, ClusterOpenError, EngageError, Means, Members, Reign, Seat, Standing,
+    self, Addresses, ClusterOpenError, EngageError, Means, Members, Opened, Reign, Seat, Standing,
 };
 use crate::config::{JournalKind, Limits, ServerConfig};
 use crate::disk_budget::DiskBudget;
@@ -186,10 +186,7 @@ impl Server {
         let http_listener = listen(http_socket, http_address)?;
 
         let background = Aside::onlookers().map_err(StartError::Thread)?;
-        let addresses = Addresses {
-            grpc: config.cluster.grpc.clone().unwrap_or_else(|| grpc_address.to_string()),
-            http: config.cluster.http.clone().unwrap_or_else(|| http_address.to_string()),
-        };
+        let addresses = Addresses::of(&config, grpc_address, http_address);
         let started = tokio::task::spawn_blocking({
             let (config, background) = (config.clone(), background.handle());
             move || start_loop(&config, addresses, standing, stands, background, reloads)
@@ -437,7 +434,7 @@ fn open_journal(kind: JournalKind, dir: &Path) -> Result<Option<Box<dyn Journal>
 enum Beginning {
     Alone(Box<dyn Journal>),
     /// It follows from the state that was committed when it looked.
-    Among(Box<dyn Cluster>, Box<Engine>, Head),
+    Among(Opened, Box<Engine>, Head),
 }
 
 impl Beginning {
@@ -445,9 +442,9 @@ impl Beginning {
         if let Some(journal) = open_journal(config.journal, &config.data_dir)? {
             return Ok(Beginning::Alone(journal));
         }
-        let cluster = cluster::open(config, addresses)?;
-        let (engine, head) = recover(cluster.reader()?.as_ref(), None)?;
-        Ok(Beginning::Among(cluster, Box::new(engine), head))
+        let opened = cluster::open(config, addresses)?;
+        let (engine, head) = recover(opened.cluster.reader()?.as_ref(), None)?;
+        Ok(Beginning::Among(opened, Box::new(engine), head))
     }
 
     fn head(&self) -> Head {
@@ -460,7 +457,7 @@ impl Beginning {
     fn reader(&self) -> Result<Box<dyn Reader>, ReadError> {
         match self {
             Beginning::Alone(journal) => journal.reader(),
-            Beginning::Among(cluster, ..) => cluster.reader(),
+            Beginning::Among(opened, ..) => opened.cluster.reader(),
         }
     }
 }
@@ -500,12 +497,12 @@ fn start_loop(
             let identity = Identity::load(&config.data_dir)?;
             (engine, Place::Alone(journal), JobIds::new(epoch, salt), here, identity)
         }
-        Beginning::Among(cluster, engine, head) => {
+        Beginning::Among(Opened { cluster, members }, engine, head) => {
             if let Some(past) = past {
                 past.begin(engine.state());
             }
             let (id, snapshots) = (cluster.status().id, cluster.snapshots());
-            let taken = Seat::take(cluster, head, sender.clone());
+            let taken = Seat::take(cluster, members, head, sender.clone());
             let (seat, room) = taken.map_err(StartError::Thread)?;
             let here = leader(id, Epoch(0), addresses);
             let ids = JobIds::of_member(id, clock::wall());
@@ -523,7 +520,8 @@ fn start_loop(
     let handle = Handle::new(sender.clone(), position, wall.clone());
     let scheme = if config.tls.is_some() { "https://" } else { "http://" };
     let seat = place.seat().cloned();
-    let members = Members::new(standing.clone(), seat, here, scheme, identity.clone());
+    let members =
+        Members::new(standing.clone(), handle.clone(), seat, here, scheme, identity.clone());
     let registrar = Registrar {
         scheduler: identity.clone(),
         key: checkpoints::key(&config.data_dir)?.public(),

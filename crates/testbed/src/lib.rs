@@ -1,10 +1,11 @@
 //! What tests and benchmarks ask of the machine: ports of their own, servers as child processes, small
-//! disks, secret files, wall clocks that can be set, signals, chance that can be had again, and a word
+//! disks, networks that can be cut, secret files, wall clocks that can be set, signals, chance that can be had again, and a word
 //! where something can't be had.
 //!
 //! Deliberately absent: anything of Bellwether, so that every crate's tests can stand on it.
 
 mod cannot_run;
+mod parted_network;
 mod ports;
 mod postgres;
 mod process;
@@ -17,6 +18,7 @@ mod wall_clock;
 mod zookeeper;
 
 pub use cannot_run::cannot_run;
+pub use parted_network::{Cut, PartedNetwork};
 pub use ports::{IN_A_ROW, Ports};
 pub use postgres::PostgresServer;
 pub use process::{Pause, Process};

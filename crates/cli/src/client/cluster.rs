@@ -7,11 +7,12 @@ use bellwether_server::{ServerConfig, recover_shared_journal};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
+use super::membership::{self, Candidate};
 use super::{Connect, block_on};
 use crate::exit::Verdict;
 use crate::{output, serve};
 
-/// Look at several schedulers that share a journal, and say which of them leads.
+/// Begin a cluster of schedulers, change who belongs to it, look at it, and say who leads.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -20,6 +21,41 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
+    /// Begin a cluster (`journal: raft`) with this scheduler as its only member. Once, on the first
+    /// machine; then start it
+    Init {
+        #[command(flatten)]
+        candidate: Candidate,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Make this scheduler a member of a cluster that runs; then start it
+    Join {
+        /// Where a member listens for others (its cluster.listen), as 10.0.0.1:7072
+        #[arg(value_name = "ADDRESS")]
+        address: String,
+        /// The file `raft/token` of a member's data directory, or a copy of it
+        #[arg(long, value_name = "FILE")]
+        cluster_token: PathBuf,
+        #[command(flatten)]
+        candidate: Candidate,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take a member out for good, as one whose disk is lost. Refused if too few would be left that
+    /// answer
+    Remove {
+        #[command(flatten)]
+        connect: Connect,
+        /// Its number, as `bellwether cluster status` shows it
+        #[arg(value_name = "ID", value_parser = clap::value_parser!(u16).range(1..))]
+        member: u16,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Show what each scheduler says: its part, who leads, and how far it has got. --server takes a
     /// list with commas. Exits with 1 if nobody leads
     Status {
@@ -54,6 +90,13 @@ enum Action {
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     match arguments.action {
+        Action::Init { candidate, json } => membership::init(&candidate, json),
+        Action::Join { address, cluster_token, candidate, json } => {
+            membership::join(&candidate, &address, &cluster_token, json)
+        }
+        Action::Remove { connect, member, json } => {
+            block_on(membership::remove(connect, member, json))
+        }
         Action::Status { connect, json } => block_on(status(connect, json)),
         Action::Transfer { connect, to, json } => block_on(transfer(connect, to, json)),
         Action::Recover { config, json } => recover(config.as_deref(), json),
@@ -89,9 +132,25 @@ async fn status(connect: Connect, json: bool) -> anyhow::Result<Verdict> {
             "scheduler", "member", "part", "position", "behind"
         );
         told.iter().for_each(|told| text.push_str(&line(told)));
+        missing(&told).iter().for_each(|missing| text.push_str(missing));
         output::print(&text)?;
     }
     Ok(if leads { Verdict::Fine } else { Verdict::CheckFailed })
+}
+
+/// Members that were not asked or did not answer, as whoever knows most of them says.
+fn missing(told: &[(String, Told)]) -> Vec<String> {
+    let told: Vec<_> = told.iter().filter_map(|(_, told)| told.as_ref().ok()).collect();
+    let Some(most) = told.iter().max_by_key(|told| told.members.len()) else { return Vec::new() };
+    let is_missing = |member: &&v1::Member| !told.iter().any(|told| told.member == member.member);
+    let line = |member: &v1::Member| {
+        let votes = if member.votes { "votes" } else { "does not vote yet" };
+        format!(
+            "{:<28} {:>6} {votes}; it was not asked or does not answer\n",
+            member.address, member.member
+        )
+    };
+    most.members.iter().filter(is_missing).map(line).collect()
 }
 
 fn is_led(told: &Told) -> bool {
@@ -130,10 +189,15 @@ fn as_json((address, told): &(String, Told)) -> Value {
                 "behind": told.committed.saturating_sub(told.applied),
                 "leader": (!leader.grpc.is_empty()).then_some(leader.grpc),
                 "epoch": leader.epoch,
+                "members": told.members.iter().map(member_as_json).collect::<Vec<_>>(),
             })
         }
         Err(error) => json!({ "scheduler": address, "error": error.to_string() }),
     }
+}
+
+fn member_as_json(member: &v1::Member) -> Value {
+    json!({ "member": member.member, "address": member.address, "votes": member.votes })
 }
 
 fn part(standing: v1::SchedulerStanding) -> &'static str {

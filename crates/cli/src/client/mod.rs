@@ -16,6 +16,7 @@ mod follow;
 pub(crate) mod job;
 pub(crate) mod jobs;
 pub(crate) mod logs;
+mod membership;
 pub(crate) mod names;
 pub(crate) mod pause;
 pub(crate) mod pin;

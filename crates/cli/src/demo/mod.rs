@@ -31,9 +31,8 @@ const BACK_AFTER: Duration = Duration::from_secs(5);
 /// killed and comes back; no job is lost. With --cluster it is the scheduler that leads.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// So many schedulers, in processes of their own, of which the leader is killed on the way; this
-    /// needs redis-server
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(2..=9))]
+    /// So many schedulers, in processes of their own, of which the leader is killed on the way
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(3..=9))]
     cluster: Option<u8>,
     /// Print JSON instead of the view
     #[arg(long)]

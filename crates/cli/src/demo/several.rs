@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use bellwether_bench::cluster::Cluster;
+use bellwether_bench::cluster::{Cluster, Journal};
 
 use super::fleet::Fleet;
 use super::story::Story;
@@ -11,7 +11,7 @@ use super::{FRAME, GIVE_UP_AFTER, KILL_AFTER, runs};
 use crate::exit::Verdict;
 
 pub(super) async fn show(json: bool, schedulers: usize) -> anyhow::Result<Verdict> {
-    let mut cluster = Cluster::start(&std::env::current_exe()?, schedulers).await?;
+    let mut cluster = Cluster::start(&std::env::current_exe()?, Journal::Raft, schedulers).await?;
     let client = cluster.client()?;
     let fleet = Fleet::start(&cluster.addresses())?;
     let mut view = View::new(json);

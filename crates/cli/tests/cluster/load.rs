@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use bellwether_bench::cluster::{BACKOFF, Cluster, DEADLINE};
+use bellwether_bench::cluster::{Cluster, DEADLINE};
 use bellwether_sdk::worker::RunningWorker;
-use bellwether_sdk::{Client, Context, NewJob, Outcome, Worker, v1};
+use bellwether_sdk::{Client, Context, NewJob, Outcome, v1};
 use tokio::sync::watch;
 
 const TYPE: &str = "count";
@@ -54,8 +54,8 @@ impl Load {
         let start = |index| {
             let load = self.clone();
             let work = move |context: Context| load.clone().work(context);
-            let worker = Worker::builder(cluster.addresses()).id(format!("w{index}")).slots(SLOTS);
-            Ok(worker.backoff(BACKOFF).job(TYPE, work).start()?)
+            let worker = cluster.worker().id(format!("w{index}")).slots(SLOTS);
+            Ok(worker.job(TYPE, work).start()?)
         };
         (0..count).map(start).collect()
     }

@@ -1,18 +1,25 @@
 //! What a follower says to those who come to it.
 
+use std::process::Output;
+
 use anyhow::{Context as _, Result, ensure};
-use bellwether_bench::cluster::Cluster;
+use bellwether_bench::cluster::{Cluster, Journal};
 use bellwether_sdk::{ClientError, NewJob, v1};
 use serde_json::Value;
 use tokio::process::Command;
 
-use crate::binary;
+use crate::{binary, few, on_each_journal};
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_follower_serves_reads_and_names_the_leader() -> Result<()> {
-    let cluster = Cluster::start(binary(), 2).await?;
+on_each_journal! {
+    a_follower_serves_reads_and_names_the_leader: Raft Redis;
+    rest_sends_writes_to_the_leader: Raft Redis;
+    the_command_line_shows_the_schedulers_and_lets_another_lead: Raft Redis;
+}
+
+async fn a_follower_serves_reads_and_names_the_leader(journal: Journal) -> Result<()> {
+    let cluster = Cluster::start(binary(), journal, few(journal)).await?;
     let leader = cluster.leader().await?;
-    let follower = 1 - leader;
+    let follower = (leader + 1) % few(journal);
     let accepted = cluster.client()?.submit(NewJob::new("none").id("j1")).await?;
     // What was acknowledged elsewhere is seen, because its position is waited for.
     let seen = cluster.client_of(follower)?.job("j1", accepted.position).await?;
@@ -30,11 +37,10 @@ async fn a_follower_serves_reads_and_names_the_leader() -> Result<()> {
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn rest_sends_writes_to_the_leader() -> Result<()> {
-    let cluster = Cluster::start(binary(), 2).await?;
+async fn rest_sends_writes_to_the_leader(journal: Journal) -> Result<()> {
+    let cluster = Cluster::start(binary(), journal, few(journal)).await?;
     let leader = cluster.leader().await?;
-    let follower = 1 - leader;
+    let follower = (leader + 1) % few(journal);
     let url = format!("http://{}/scheduler/jobs", cluster.http(follower));
     let output = Command::new("curl")
         .args(["-sS", "-o", "/dev/null", "-w", "%{http_code} %{redirect_url}", "-X", "POST"])
@@ -53,13 +59,14 @@ async fn rest_sends_writes_to_the_leader() -> Result<()> {
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_command_line_shows_the_schedulers_and_lets_another_lead() -> Result<()> {
-    let cluster = Cluster::start(binary(), 2).await?;
+async fn the_command_line_shows_the_schedulers_and_lets_another_lead(
+    journal: Journal,
+) -> Result<()> {
+    let cluster = Cluster::start(binary(), journal, few(journal)).await?;
     let before = cluster.leader().await?;
     let told = cli(&cluster, &["cluster", "status", "--json"]).await?;
     let told: Vec<Value> = serde_json::from_str(&told)?;
-    ensure!(told.len() == 2, "{told:?}");
+    ensure!(told.len() == few(journal), "{told:?}");
     ensure!(told.iter().all(|one| one["leader"] == cluster.address(before)), "{told:?}");
     let leading = told.iter().filter(|one| one["part"] == "leading").count();
     ensure!(leading == 1, "{told:?}");
@@ -69,18 +76,23 @@ async fn the_command_line_shows_the_schedulers_and_lets_another_lead() -> Result
     Ok(())
 }
 
-async fn cli(cluster: &Cluster, words: &[&str]) -> Result<String> {
-    let output = Command::new(binary())
-        .args(words)
-        .env("BELLWETHER_SERVER", cluster.addresses())
-        .output()
-        .await
-        .context("the binary can be run")?;
+pub(crate) async fn cli(cluster: &Cluster, words: &[&str]) -> Result<String> {
+    let output = run(cluster, words).await?;
     let told = String::from_utf8(output.stdout)?;
-    ensure!(
-        output.status.success(),
-        "{words:?}: {told}{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let cried = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{words:?}: {told}{cried}");
     Ok(told)
+}
+
+/// Why it was not done.
+pub(crate) async fn refused(cluster: &Cluster, words: &[&str]) -> Result<String> {
+    let output = run(cluster, words).await?;
+    ensure!(!output.status.success(), "{words:?} is done");
+    Ok(String::from_utf8(output.stderr)?)
+}
+
+async fn run(cluster: &Cluster, words: &[&str]) -> Result<Output> {
+    let mut command = Command::new(binary());
+    command.args(words).env("BELLWETHER_SERVER", cluster.addresses());
+    command.output().await.context("the binary can be run")
 }

@@ -1,28 +1,38 @@
 //! The leader goes, in every way that there is.
 
 use anyhow::{Result, ensure};
-use bellwether_bench::cluster::Cluster;
+use bellwether_bench::cluster::{Cluster, Journal};
 use bellwether_sdk::{ClientError, NewJob, v1};
 use rustix::process::Signal;
 
-use crate::binary;
 use crate::load::Load;
+use crate::{binary, few, on_each_journal, rounds};
 
 const WORKERS: usize = 3;
 /// Jobs that are taken between two faults.
 const BETWEEN: usize = 90;
 
-fn rounds(few: usize, many: usize) -> usize {
-    if std::env::var_os("BELLWETHER_FULL").is_some() { many } else { few }
+/// Those who keep the journal themselves have most to show.
+fn many(journal: Journal, with_raft: usize) -> usize {
+    match journal {
+        Journal::Raft => with_raft,
+        Journal::Redis | Journal::Postgres => 50,
+    }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_lost_or_done_twice_when_leaders_are_killed() -> Result<()> {
-    let mut cluster = Cluster::start(binary(), 3).await?;
+on_each_journal! {
+    nothing_is_lost_or_done_twice_when_leaders_are_killed: Raft Redis Postgres;
+    a_leader_that_was_stopped_past_its_lease_tells_nothing: Raft Redis;
+    one_that_is_told_to_end_lets_another_lead_first: Raft Redis;
+    settings_and_the_name_of_the_cluster_outlive_their_leader: Raft Redis;
+}
+
+async fn nothing_is_lost_or_done_twice_when_leaders_are_killed(journal: Journal) -> Result<()> {
+    let mut cluster = Cluster::start(binary(), journal, 3).await?;
     let load = Load::new(&cluster)?;
     let _workers = load.workers(&cluster, WORKERS)?;
     let running = tokio::spawn(load.clone().run());
-    for _ in 0..rounds(3, 50) {
+    for _ in 0..rounds(3, many(journal, 300)) {
         load.more(BETWEEN).await?;
         let leader = cluster.leader().await?;
         cluster.kill(leader).await?;
@@ -37,13 +47,12 @@ async fn nothing_is_lost_or_done_twice_when_leaders_are_killed() -> Result<()> {
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_leader_that_was_stopped_past_its_lease_tells_nothing() -> Result<()> {
-    let cluster = Cluster::start(binary(), 2).await?;
+async fn a_leader_that_was_stopped_past_its_lease_tells_nothing(journal: Journal) -> Result<()> {
+    let cluster = Cluster::start(binary(), journal, few(journal)).await?;
     let load = Load::new(&cluster)?;
     let _workers = load.workers(&cluster, WORKERS)?;
     let running = tokio::spawn(load.clone().run());
-    for _ in 0..rounds(2, 20) {
+    for _ in 0..rounds(2, many(journal, 100)) {
         load.more(BETWEEN).await?;
         let old = cluster.leader().await?;
         let stale = cluster.client_of(old)?;
@@ -66,9 +75,8 @@ async fn a_leader_that_was_stopped_past_its_lease_tells_nothing() -> Result<()> 
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn one_that_is_told_to_end_lets_another_lead_first() -> Result<()> {
-    let mut cluster = Cluster::start(binary(), 2).await?;
+async fn one_that_is_told_to_end_lets_another_lead_first(journal: Journal) -> Result<()> {
+    let mut cluster = Cluster::start(binary(), journal, few(journal)).await?;
     let load = Load::new(&cluster)?;
     let _workers = load.workers(&cluster, WORKERS)?;
     let running = tokio::spawn(load.clone().run());
@@ -87,9 +95,8 @@ async fn one_that_is_told_to_end_lets_another_lead_first() -> Result<()> {
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn settings_and_the_name_of_the_cluster_outlive_their_leader() -> Result<()> {
-    let mut cluster = Cluster::start(binary(), 2).await?;
+async fn settings_and_the_name_of_the_cluster_outlive_their_leader(journal: Journal) -> Result<()> {
+    let mut cluster = Cluster::start(binary(), journal, few(journal)).await?;
     let client = cluster.client()?;
     let first = cluster.leader().await?;
     let before = client.config().await?.config.unwrap_or_default();

@@ -100,9 +100,12 @@ fn members_stand_one_after_the_other() {
 fn a_named_successor_goes_first() {
     let mut member = Member::new(THIRD, 7, Timing::default(), ms(0));
     member.handle_voters(ms(0), voters(&[1, 2, 3]));
-    member.handle_leader(ms(100), MemberId(1), Epoch(1 << 16 | 1));
-    member.handle_named();
-    assert_eq!(member.deadline(), ms(310));
+    let reign = Epoch(1 << 16 | 1);
+    member.handle_leader(ms(100), MemberId(1), reign);
+    member.handle_named(ms(110), Epoch(9 << 16));
+    assert_eq!(acts(&mut member), [], "that is nobody's reign that it knows of");
+    member.handle_named(ms(120), reign);
+    assert_eq!(acts(&mut member), [Act::Ask(Round(1))], "its promise is given back");
 }
 
 #[test]
@@ -247,8 +250,12 @@ fn another_leader_ends_the_reign() {
 fn who_resigns_lets_others_go_first() {
     let mut member = reigning();
     member.handle_resigned(ms(1_550));
-    assert_eq!(acts(&mut member), [Act::EndLease, Act::StepDown(epoch(5))]);
-    member.handle_not_elected(ms(1_552));
+    assert_eq!(acts(&mut member), [Act::EndLease], "the log is left to the successor for a moment");
+    member.handle_tick(ms(1_650));
+    assert_eq!(acts(&mut member), [Act::StepDown(epoch(5))]);
+    member.handle_not_elected(ms(1_652));
     assert!(member.deadline() >= ms(2_150));
-    assert!(member.would_vote(ms(1_553)), "it has nothing left to promise");
+    assert!(member.would_vote(ms(1_653)), "it has nothing left to promise");
+    member.handle_leader(ms(1_700), OTHER, Epoch(6 << 16 | 2));
+    assert!(member.deadline() < ms(2_000), "another leads, so it takes its turn again");
 }

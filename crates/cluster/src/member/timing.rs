@@ -40,6 +40,22 @@ impl Default for Timing {
     }
 }
 
+impl Timing {
+    /// In the same proportions, with another lease.
+    pub fn with_lease(lease: Micros) -> Timing {
+        let usual = Timing::default();
+        let scaled = |part: Micros| Micros(part.0.saturating_mul(lease.0) / usual.lease.0);
+        Timing {
+            lease,
+            margin: scaled(usual.margin),
+            heartbeat: scaled(usual.heartbeat),
+            grace: scaled(usual.grace),
+            // These are about how long messages take, whatever the lease.
+            ..usual
+        }
+    }
+}
+
 /// Chance that is the same for the same seed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Chance {

@@ -11,13 +11,14 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 
 use super::bell::Bell;
-use super::clock;
+use crate::clock;
 use crate::door::Role;
 use crate::member::{Act, Member};
 
 /// Clones are the same board.
 #[derive(Debug, Clone)]
 pub(crate) struct Board {
+    // Calls of others, openraft's tasks, the driver and the journal all have something to tell.
     shared: Arc<Mutex<Sheet>>,
     acts: UnboundedSender<Act>,
     bell: Bell,
@@ -139,7 +140,8 @@ impl Sheet {
 impl Accession {
     fn new(epoch: Epoch) -> Accession {
         let (over, _) = watch::channel(false);
-        let lease = Lease::until(Micros::ZERO);
+        // Long past, but not ended: that would be for good.
+        let lease = Lease::until(Micros(1));
         Accession { epoch, lease, over: Arc::new(over), applied: false }
     }
 }

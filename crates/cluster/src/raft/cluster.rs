@@ -5,10 +5,12 @@ use std::fmt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use bellwether_core::model::Seq;
+use bellwether_core::model::{Epoch, Seq};
 use bellwether_journal::{Head, OpenError, ReadError, Reader, Record, Snapshots, TruncateError};
 use bellwether_wire::v1;
+use openraft::RaftMetrics;
 use tokio::runtime::Runtime;
+use tonic::Status;
 
 use super::bell::Bell;
 use super::journal::{self, RaftJournal};
@@ -28,6 +30,8 @@ const READ_RECORDS: usize = 500;
 const SUCCESSOR_LAG_MAX: u64 = 1_000;
 /// How long it may take to tell the successor.
 const SUCCESSION_TIMEOUT: Duration = Duration::from_millis(200);
+/// How long the successor may take to have all of the log; soon after, the log is told to step down.
+const CATCH_UP_TIMEOUT: Duration = Duration::from_millis(80);
 /// How long the parts of a member may take to end.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -79,6 +83,11 @@ impl RaftCluster {
         place: &Place,
     ) -> Result<MemberId, JoinError> {
         start::ask_to_join(address, pool, security, place)
+    }
+
+    /// Makes an empty directory that of this member, which has just been given its number.
+    pub fn prepare(dir: &Path, id: MemberId) -> Result<(), OpenError> {
+        Store::open(dir, id, &Bell::default()).map(drop)
     }
 
     pub fn start(options: RaftOptions) -> Result<RaftCluster, StartError> {
@@ -259,24 +268,45 @@ impl RaftHandle {
 
     pub fn resign(&self, to: Option<MemberId>) -> Result<(), ClusterError> {
         let Some(epoch) = self.node.board.look(|member| member.leading()) else { return Ok(()) };
-        if let Some(successor) = self.successor(to)? {
-            let request = v1::PeerSucceedRequest { pool: self.node.peers.pool(), epoch: epoch.0 };
-            let told = self.runtime.block_on(async {
-                let mut request = self.node.peers.request(request)?;
-                request.set_timeout(SUCCESSION_TIMEOUT);
-                self.node.peers.client(&successor.address)?.succeed(request).await
-            });
-            // Without it another takes over, a moment later.
-            if let (Err(error), Some(_)) = (told, to) {
+        let Some((successor, place)) = self.successor(to)? else {
+            self.node.board.tell(|member, now| member.handle_resigned(now));
+            return Ok(());
+        };
+        self.runtime.block_on(async {
+            let asked = self.succeed(&place, epoch, false).await;
+            if let (Err(error), Some(_)) = (asked, to) {
                 return Err(ClusterError::Unreachable(error.message().to_owned()));
             }
-        }
-        self.node.board.tell(|member, now| member.handle_resigned(now));
-        Ok(())
+            self.node.board.tell(|member, now| member.handle_resigned(now));
+            self.has_all(successor).await;
+            // Without it another takes over, a moment later.
+            drop(self.succeed(&place, epoch, true).await);
+            Ok(())
+        })
+    }
+
+    async fn succeed(&self, place: &Place, epoch: Epoch, over: bool) -> Result<(), Status> {
+        let peers = &self.node.peers;
+        let message = v1::PeerSucceedRequest { pool: peers.pool(), epoch: epoch.0, over };
+        let mut request = peers.request(message)?;
+        request.set_timeout(SUCCESSION_TIMEOUT);
+        peers.client(&place.address)?.succeed(request).await.map(drop)
+    }
+
+    /// Waits, not for long, until the successor has all of the log: nothing is added to it any more.
+    async fn has_all(&self, successor: u64) {
+        let Ok(raft) = self.node.raft() else { return };
+        let all = |metrics: &RaftMetrics<u64, Place>| {
+            let replication = metrics.replication.as_ref();
+            let has = replication.and_then(|known| known.get(&successor).copied().flatten());
+            has.map(|log_id| log_id.index) >= metrics.last_log_index
+        };
+        // One that lacks something may be elected all the same.
+        drop(raft.wait(Some(CATCH_UP_TIMEOUT)).metrics(all, "the successor has all").await);
     }
 
     /// The one that is named, or the one that has most of the log.
-    fn successor(&self, to: Option<MemberId>) -> Result<Option<Place>, ClusterError> {
+    fn successor(&self, to: Option<MemberId>) -> Result<Option<(u64, Place)>, ClusterError> {
         let Some(metrics) = self.node.metrics() else { return Ok(None) };
         let members = metrics.membership_config.membership();
         let end = metrics.last_log_index.unwrap_or(0);
@@ -291,11 +321,11 @@ impl RaftHandle {
                 let why = if votes { "is too far behind" } else { "does not vote" };
                 return Err(ClusterError::Unreachable(format!("member {to} {why}")));
             }
-            return Ok(members.get_node(&id).cloned());
+            return Ok(members.get_node(&id).map(|place| (id, place.clone())));
         }
         let others = members.voter_ids().filter(|id| *id != own);
         let best = others.max_by_key(|id| (position(id), std::cmp::Reverse(*id)));
-        Ok(best.and_then(|id| members.get_node(&id).cloned()))
+        Ok(best.and_then(|id| Some((id, members.get_node(&id)?.clone()))))
     }
 
     pub fn status(&self) -> ClusterStatus {

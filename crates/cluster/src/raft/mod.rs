@@ -9,7 +9,6 @@
 
 mod bell;
 mod board;
-mod clock;
 mod cluster;
 mod journal;
 mod membership;

@@ -22,10 +22,10 @@ use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
 use tonic::{Request, Status};
 
 use super::board::Board;
-use super::clock;
 use super::store::{Content, SnapshotFile, mark_to_wire};
 use super::types::{Place, Records, Vote, epoch_of, member_id};
 use super::wire;
+use crate::clock;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(150);
 /// Whoever was not reached is tried again after so long.
@@ -59,6 +59,7 @@ pub struct PeerTls {
 pub(crate) struct Peers {
     pool: String,
     security: PeerSecurity,
+    // Held to look one up or to add one: whoever calls a member first makes the connection for all.
     channels: Arc<Mutex<BTreeMap<String, Channel>>>,
 }
 

@@ -18,7 +18,8 @@ use super::board::Board;
 use super::network::Peers;
 use super::store::Store;
 use super::types::{LogId, NOBODY, Place, Raft, Vote, epoch_of, member_id};
-use super::{clock, membership, wire};
+use super::{membership, wire};
+use crate::clock;
 use crate::door::MemberId;
 use crate::member::{Act, Round, Voters};
 

@@ -206,11 +206,9 @@ impl Peer for PeerService {
         request: Request<v1::PeerSucceedRequest>,
     ) -> Result<Response<v1::PeerSucceedResponse>, Status> {
         let message = self.admit(request, |message| &message.pool)?;
-        self.node.board.tell(|member, _| {
-            if member.leader().is_some_and(|(_, epoch)| epoch == Epoch(message.epoch)) {
-                member.handle_named();
-            }
-        });
+        if message.over {
+            self.node.board.tell(|member, now| member.handle_named(now, Epoch(message.epoch)));
+        }
         Ok(Response::new(v1::PeerSucceedResponse {}))
     }
 

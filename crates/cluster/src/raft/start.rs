@@ -10,18 +10,19 @@ use bellwether_wire::v1;
 use bellwether_wire::v1::peer_server::PeerServer;
 use openraft::{Config, SnapshotPolicy};
 use tokio::runtime::{Builder, Runtime};
+use tonic::Code;
 use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Certificate, Identity, Server, ServerTlsConfig};
 
 use super::bell::Bell;
 use super::board::Board;
-use super::clock;
 use super::network::{MESSAGE_BYTES_MAX, Network, PeerSecurity, Peers};
 use super::node::Node;
 use super::service::PeerService;
 use super::store::Store;
 use super::types::{Place, Raft};
 use super::wire;
+use crate::clock;
 use crate::door::MemberId;
 use crate::member::{Member, Timing};
 
@@ -59,12 +60,24 @@ pub enum StartError {
 
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
-    #[error("{address} can't be reached or refuses: {why}")]
+    #[error("{address} can't be reached: {why}")]
+    Unreachable { address: String, why: String },
+    #[error("{address} refuses: {why}")]
     Refused { address: String, why: String },
     #[error("nobody leads at the moment; try again")]
     NoLeader,
     #[error("the joining could not be prepared: {0}")]
     Io(#[from] std::io::Error),
+}
+
+impl JoinError {
+    /// Whether it may be otherwise in a moment.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            JoinError::Unreachable { .. } | JoinError::NoLeader => true,
+            JoinError::Refused { .. } | JoinError::Io(_) => false,
+        }
+    }
 }
 
 /// A member that runs.
@@ -162,8 +175,13 @@ pub(super) fn ask_to_join(
     // Once for the member that was named, once for the leader that it names.
     for _ in 0..2 {
         let answer = runtime.block_on(ask(&peers, &address, place)).map_err(|status| {
-            let why = status.message().to_owned();
-            JoinError::Refused { address: address.clone(), why }
+            let (address, why) = (address.clone(), status.message().to_owned());
+            match status.code() {
+                Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled => {
+                    JoinError::Unreachable { address, why }
+                }
+                _ => JoinError::Refused { address, why },
+            }
         })?;
         if let Ok(id @ 1..) = u16::try_from(answer.id) {
             return Ok(MemberId(id));

@@ -1,5 +1,7 @@
 //! Takes in what others append, and stands when nobody leads.
 
+use std::time::Instant;
+
 use bellwether_core::model::Seq;
 use bellwether_journal::shared::{SharedError, Sight};
 use bellwether_journal::{AppendError, Head, OpenError, ReadError, Recorder};
@@ -7,7 +9,8 @@ use bellwether_journal::{AppendError, Head, OpenError, ReadError, Recorder};
 use super::reign::ReignJournal;
 use super::renewal::Renewal;
 use super::upload::Uploads;
-use super::{Reigning, SharedCluster, clock, locked};
+use super::{Reigning, SharedCluster, locked};
+use crate::clock;
 use crate::door::{ClusterError, Leader, MemberId, News};
 use bellwether_journal::Lease;
 
@@ -70,6 +73,10 @@ impl SharedCluster {
             http: candidate.http.clone(),
         });
         self.lease_left = sight.leader.as_ref().map(|(_, left)| *left);
+        if leader.is_some() {
+            // Another leads: whoever has resigned need let nobody go first any more.
+            self.stands_from = Instant::now();
+        }
         self.tell_leader(leader);
     }
 

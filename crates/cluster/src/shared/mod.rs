@@ -4,7 +4,6 @@
 //! ends the reign before. Each scheduler keeps a copy of the log on its own disk, from which it
 //! answers those who only look.
 
-mod clock;
 mod follow;
 mod lock;
 mod options;

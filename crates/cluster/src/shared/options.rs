@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bellwether_core::model::Micros;
 
-use super::clock;
+use crate::clock;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SharedOptions {

@@ -14,10 +14,11 @@ use bellwether_journal::{
 };
 use bytes::Bytes;
 
+use super::locked;
 use super::options::SharedOptions;
 use super::renewal::Renewal;
 use super::upload::Uploads;
-use super::{clock, locked};
+use crate::clock;
 
 /// Between two questions whether an append has arrived.
 const ASK_AGAIN: Duration = Duration::from_millis(5);

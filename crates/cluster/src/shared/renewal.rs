@@ -7,8 +7,9 @@ use std::time::Duration;
 use bellwether_core::model::{Epoch, Micros};
 use bellwether_journal::Lease;
 
+use super::Connect;
 use super::options::SharedOptions;
-use super::{Connect, clock};
+use crate::clock;
 
 /// Ends when it is dropped, and the lease then runs out. A renewal that is under way at that moment
 /// may lengthen it once more.

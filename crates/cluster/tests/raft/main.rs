@@ -1,9 +1,11 @@
 //! Members that agree by Raft, over real connections and disks.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod authority;
 mod pool;
 
-use bellwether_cluster::raft::{MembershipError, RaftCluster};
+use authority::Authority;
+use bellwether_cluster::raft::{MembershipError, PeerSecurity, PeerTls, RaftCluster};
 use bellwether_cluster::{Cluster as _, MemberId};
 use bellwether_core::model::Seq;
 use bellwether_journal::{AppendError, Head, Snapshot};
@@ -144,6 +146,27 @@ fn who_has_another_token_or_pool_is_refused() {
     assert!(error.to_string().contains("another token"), "{error}");
     let error = RaftCluster::join(&address, "elsewhere", &Pool::security(), &place).unwrap_err();
     assert!(error.to_string().contains("pool \"test\""), "{error}");
+}
+
+#[test]
+fn who_has_no_certificate_of_the_authority_is_not_heard() {
+    let (ours, theirs) = (Authority::new(), Authority::new());
+    let secured = |tls: Option<PeerTls>| PeerSecurity { tls, ..Pool::security() };
+    let mut pool = Pool::empty();
+    pool.start_with(1, secured(Some(ours.member())));
+    let place = pool.place(1);
+    let first = [(MemberId(1), place.clone())].into();
+    pool.schedulers[0].cluster.handle().initialize(first).unwrap();
+    pool.until_one_reigns();
+    let candidate = pool.place(2);
+    let join =
+        |tls: Option<PeerTls>| RaftCluster::join(&place.address, "test", &secured(tls), &candidate);
+    join(None).unwrap_err();
+    join(Some(theirs.member())).unwrap_err();
+    // It trusts the one that it calls, which does not trust it.
+    let half = PeerTls { authority: ours.member().authority, ..theirs.member() };
+    join(Some(half)).unwrap_err();
+    assert_eq!(join(Some(ours.member())).unwrap(), MemberId(2));
 }
 
 #[test]

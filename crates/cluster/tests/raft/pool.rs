@@ -72,6 +72,10 @@ impl Pool {
     }
 
     pub(crate) fn start(&mut self, id: u16) {
+        self.start_with(id, Pool::security());
+    }
+
+    pub(crate) fn start_with(&mut self, id: u16, security: PeerSecurity) {
         let place = self.place(id);
         let options = RaftOptions {
             dir: self.dir(id),
@@ -79,7 +83,7 @@ impl Pool {
             listener: TcpListener::bind(&place.address).unwrap(),
             place,
             pool: "test".to_owned(),
-            security: Pool::security(),
+            security,
             timing: Timing::default(),
             seed: u64::from(id),
         };
@@ -164,6 +168,7 @@ impl Scheduler {
                 }
                 News::Leader(leader) => self.leader = leader,
                 News::Reign(journal) => {
+                    assert!(!journal.lease().is_over(), "a reign begins with a lease");
                     assert_eq!(journal.head(), self.head, "a reign begins where all has been told");
                     self.journal = Some(journal);
                 }

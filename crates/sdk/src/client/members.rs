@@ -7,7 +7,10 @@ use bellwether_wire::v1::members_client::MembersClient;
 use tonic::{Response, Status};
 
 use super::Client;
+use crate::connection;
 use crate::error::ClientError;
+
+type Link = MembersClient<connection::Link>;
 
 /// How long one of several is waited for that may be stopped.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
@@ -27,10 +30,28 @@ impl Client {
 
     /// Lets another scheduler lead; 0 is whoever is ready. Returns once the present leader does not.
     pub async fn transfer(&self, to: u32) -> Result<(), ClientError> {
+        self.ask_leader(async |mut link: Link| {
+            link.transfer(v1::TransferRequest { to }).await.map(drop)
+        })
+        .await
+    }
+
+    /// Takes a member out for good, if enough of the others answer.
+    pub async fn remove_member(&self, member: u32) -> Result<(), ClientError> {
+        self.ask_leader(async |mut link: Link| {
+            link.remove(v1::RemoveMemberRequest { member }).await.map(drop)
+        })
+        .await
+    }
+
+    /// Asks each in turn until one does not say that another leads.
+    async fn ask_leader(
+        &self,
+        ask: impl AsyncFn(Link) -> Result<(), Status>,
+    ) -> Result<(), ClientError> {
         let mut failed = None;
         for asked in self.settings.fleet.everybody() {
-            let mut link = MembersClient::new(asked.link.clone());
-            let Err(status) = link.transfer(v1::TransferRequest { to }).await else {
+            let Err(status) = ask(MembersClient::new(asked.link.clone())).await else {
                 return Ok(());
             };
             match self.error_of(&asked, &status) {

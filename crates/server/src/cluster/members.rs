@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bellwether_cluster::raft::MembershipError;
 use bellwether_cluster::{ClusterError, Leader, MemberId, Role};
 use bellwether_core::model::{Epoch, Seq};
 use bellwether_host::Unavailable;
@@ -10,6 +11,7 @@ use bellwether_wire::v1;
 use tokio::sync::watch;
 
 use super::{Seat, Standing};
+use crate::event_loop::Handle;
 use crate::identity::Identity;
 
 /// How long it may take until somebody else leads.
@@ -18,6 +20,7 @@ const TRANSFER_PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone)]
 pub(crate) struct Members {
     standing: watch::Receiver<Standing>,
+    handle: Handle,
     /// None: there are no others.
     seat: Option<Seat>,
     /// This scheduler, as it would be named if it led.
@@ -38,15 +41,28 @@ pub(crate) enum NotTransferred {
     Late,
 }
 
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotRemoved {
+    #[error("who takes part is not decided by these schedulers; stop the one that is to go")]
+    NotDecidedHere,
+    #[error("member {0} leads; let another lead first: bellwether cluster transfer")]
+    Leads(MemberId),
+    #[error(transparent)]
+    NotHere(#[from] Unavailable),
+    #[error(transparent)]
+    Refused(#[from] MembershipError),
+}
+
 impl Members {
     pub(crate) fn new(
         standing: watch::Receiver<Standing>,
+        handle: Handle,
         seat: Option<Seat>,
         here: Leader,
         scheme: &'static str,
         identity: Identity,
     ) -> Members {
-        Members { standing, seat, here: Arc::new(here), scheme, identity }
+        Members { standing, handle, seat, here: Arc::new(here), scheme, identity }
     }
 
     pub(crate) fn is_alone(&self) -> bool {
@@ -121,13 +137,27 @@ impl Members {
     pub(crate) async fn transfer(&self, to: Option<MemberId>) -> Result<(), NotTransferred> {
         let Some(seat) = &self.seat else { return Err(NotTransferred::Alone) };
         self.check_leads()?;
-        seat.resign(to).await?;
+        self.handle.retire().await?;
+        if let Err(why) = seat.resign(to).await {
+            self.handle.go_on();
+            return Err(why.into());
+        }
         let mut standing = self.standing.clone();
         let over = standing.wait_for(|standing| standing.reign().is_none());
         match tokio::time::timeout(TRANSFER_PATIENCE, over).await {
             Ok(_) => Ok(()),
             Err(_) => Err(NotTransferred::Late),
         }
+    }
+
+    /// Takes a member out for good, if enough of the others answer.
+    pub(crate) async fn remove(&self, id: MemberId) -> Result<(), NotRemoved> {
+        self.check_leads()?;
+        let Some(seat) = &self.seat else { return Err(NotRemoved::NotDecidedHere) };
+        if seat.status().id == id {
+            return Err(NotRemoved::Leads(id));
+        }
+        Ok(seat.remove(id).await.ok_or(NotRemoved::NotDecidedHere)??)
     }
 
     /// The same before the end of the process, if this one leads: nobody need notice that it goes.

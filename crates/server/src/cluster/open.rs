@@ -1,17 +1,22 @@
 //! The way to take part that the settings ask for.
 
-use std::path::Path;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bellwether_cluster::raft::{JoinError, MembershipError, RaftHandle};
 use bellwether_cluster::shared::{
-    self, Address, Connect, RecoverError, Recovered, SharedCluster, SharedOptions, StartError,
+    self, Address, Connect, RecoverError, Recovered, SharedCluster, SharedOptions,
 };
-use bellwether_cluster::{Cluster, ClusterError};
+use bellwether_cluster::{Cluster, ClusterError, MemberId};
+use bellwether_journal::OpenError;
 use bellwether_journal::postgres::{PostgresLog, PostgresOptions};
 use bellwether_journal::redis::{RedisLog, RedisOptions};
 use bellwether_journal::shared::SharedLog;
+use bellwether_wire::private::PrivateError;
 
+use super::raft;
 use crate::config::{JournalKind, ServerConfig};
 
 /// The folder of the data directory that has what this scheduler knows of the journal of all.
@@ -20,6 +25,8 @@ const FOLDER: &str = "shared";
 const RENEWALS: u32 = 4;
 const LOOKS: u32 = 20;
 const LOOK_MAX: Duration = Duration::from_millis(25);
+/// Without a word in the settings.
+const LEASE: Duration = Duration::from_millis(500);
 
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterOpenError {
@@ -27,12 +34,45 @@ pub enum ClusterOpenError {
     NotShared,
     #[error("cluster.url is missing: it says where the journal is that the schedulers share")]
     NoUrl,
-    #[error("journal {kind} is not there yet; use redis or postgres")]
-    NotThere { kind: &'static str },
+    #[error("journal is {journal}; set `journal: raft` for members that keep the journal together")]
+    NotRaft { journal: JournalKind },
+    #[error(
+        "{dir} belongs to no cluster; `bellwether cluster init` begins one, `bellwether cluster join \
+         ADDRESS` joins one that is there"
+    )]
+    NoMember { dir: String },
+    #[error("{dir} belongs to member {id} of a cluster already; `bellwether serve` starts it")]
+    Member { dir: String, id: MemberId },
+    #[error(
+        "cluster.listen is {bound}, which nobody can connect to; say with cluster.address where \
+         other members reach this one"
+    )]
+    NoAddress { bound: SocketAddr },
+    #[error(
+        "cluster.listen is {listen}, which can be reached from elsewhere, and cluster.ca is missing; \
+         give it, with tls.certificate and tls.key, or listen on 127.0.0.1"
+    )]
+    Exposed { listen: SocketAddr },
+    #[error("cluster.ca needs tls.certificate and tls.key: members show them to each other")]
+    CaAlone,
+    #[error("failed to listen on {address} for other members: {source}")]
+    Listen { address: SocketAddr, source: std::io::Error },
     #[error("failed to make the folder {folder}: {source}")]
     Folder { folder: String, source: std::io::Error },
+    #[error("failed to read or write {}: {source}", path.display())]
+    File { path: PathBuf, source: std::io::Error },
     #[error(transparent)]
-    Start(#[from] StartError),
+    Secret(#[from] PrivateError),
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error(transparent)]
+    Shared(#[from] shared::StartError),
+    #[error(transparent)]
+    Raft(#[from] bellwether_cluster::raft::StartError),
+    #[error(transparent)]
+    Join(#[from] JoinError),
+    #[error(transparent)]
+    Members(#[from] MembershipError),
     #[error(transparent)]
     Cluster(#[from] ClusterError),
     #[error(transparent)]
@@ -46,15 +86,41 @@ pub(crate) struct Addresses {
     pub(crate) http: String,
 }
 
+impl Addresses {
+    /// As the settings say, where nothing listens yet.
+    pub(super) fn configured(config: &ServerConfig) -> Addresses {
+        Addresses::of(config, config.grpc, config.http)
+    }
+
+    /// Of one that listens there.
+    pub(crate) fn of(config: &ServerConfig, grpc: SocketAddr, http: SocketAddr) -> Addresses {
+        let or = |given: &Option<String>, address: SocketAddr| {
+            given.clone().unwrap_or_else(|| address.to_string())
+        };
+        Addresses { grpc: or(&config.cluster.grpc, grpc), http: or(&config.cluster.http, http) }
+    }
+}
+
+/// A scheduler that takes part.
+pub(crate) struct Opened {
+    pub(crate) cluster: Box<dyn Cluster>,
+    /// For changes of who takes part, where the members agree on that themselves.
+    pub(crate) members: Option<Arc<RaftHandle>>,
+}
+
 pub(crate) fn open(
     config: &ServerConfig,
     addresses: &Addresses,
-) -> Result<Box<dyn Cluster>, ClusterOpenError> {
+) -> Result<Opened, ClusterOpenError> {
     match config.journal {
         JournalKind::File | JournalKind::Sqlite => Err(ClusterOpenError::NotShared),
         JournalKind::Redis => take_part(config, addresses, redis(config)?),
         JournalKind::Postgres => take_part(config, addresses, postgres(config)?),
-        JournalKind::Raft => Err(ClusterOpenError::NotThere { kind: "raft" }),
+        JournalKind::Raft => {
+            let cluster = raft::take_part(config, addresses)?;
+            let members = Some(Arc::new(cluster.handle()));
+            Ok(Opened { cluster: Box::new(cluster), members })
+        }
     }
 }
 
@@ -75,18 +141,19 @@ fn take_part(
     config: &ServerConfig,
     addresses: &Addresses,
     connect: Connect,
-) -> Result<Box<dyn Cluster>, ClusterOpenError> {
+) -> Result<Opened, ClusterOpenError> {
     let folder = config.data_dir.join(FOLDER);
     make(&folder)?;
     let address = Address { grpc: addresses.grpc.clone(), http: addresses.http.clone() };
-    let lease = config.cluster.lease;
+    let lease = config.cluster.lease.unwrap_or(LEASE);
     let options = SharedOptions {
         lease,
         renew_every: lease / RENEWALS,
         poll_every: (lease / LOOKS).min(LOOK_MAX),
         ..SharedOptions::default()
     };
-    Ok(Box::new(SharedCluster::open(&folder, address, connect, options)?))
+    let cluster = Box::new(SharedCluster::open(&folder, address, connect, options)?);
+    Ok(Opened { cluster, members: None })
 }
 
 fn url(config: &ServerConfig) -> Result<String, ClusterOpenError> {

@@ -1,9 +1,11 @@
 //! The thread that takes part in the cluster: what happens there is told to the loop, and what the
 //! loop decides about its own reign is done here.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::time::Duration;
 
+use bellwether_cluster::raft::{MembershipError, RaftHandle};
 use bellwether_cluster::{Cluster, ClusterError, ClusterStatus, MemberId, News};
 use bellwether_core::Engine;
 use bellwether_core::model::Seq;
@@ -43,6 +45,7 @@ impl std::fmt::Debug for Heard {
 enum Order {
     StepDown { journal: Option<JournalThread>, from: StepFrom },
     Resign { to: Option<MemberId>, done: oneshot::Sender<Result<(), ClusterError>> },
+    Truncate { before: Seq },
     Stop,
 }
 
@@ -60,6 +63,8 @@ pub(crate) enum StepFrom {
 pub(crate) struct Seat {
     orders: Sender<Order>,
     status: watch::Receiver<ClusterStatus>,
+    /// None if who takes part is decided elsewhere.
+    members: Option<Arc<RaftHandle>>,
 }
 
 impl std::fmt::Debug for Order {
@@ -67,6 +72,7 @@ impl std::fmt::Debug for Order {
         f.write_str(match self {
             Order::StepDown { .. } => "StepDown",
             Order::Resign { .. } => "Resign",
+            Order::Truncate { .. } => "Truncate",
             Order::Stop => "Stop",
         })
     }
@@ -87,6 +93,7 @@ impl Seat {
     /// Takes part from `head` on, which is where the loop is.
     pub(crate) fn take(
         mut cluster: Box<dyn Cluster>,
+        members: Option<Arc<RaftHandle>>,
         head: Head,
         inbox: Sender<Message>,
     ) -> std::io::Result<(Seat, Room)> {
@@ -98,7 +105,7 @@ impl Seat {
         std::thread::Builder::new()
             .name("cluster".to_owned())
             .spawn(move || member.run(&wishes))?;
-        Ok((Seat { orders, status }, Room(room)))
+        Ok((Seat { orders, status, members }, Room(room)))
     }
 
     pub(crate) fn status(&self) -> ClusterStatus {
@@ -116,6 +123,20 @@ impl Seat {
         self.order(Order::Resign { to, done });
         let gone = || ClusterError::Unreachable("this scheduler shuts down".to_owned());
         answer.await.unwrap_or_else(|_| Err(gone()))
+    }
+
+    /// Takes a member out for good; none if that is not decided here.
+    pub(crate) async fn remove(&self, id: MemberId) -> Option<Result<(), MembershipError>> {
+        let members = self.members.clone()?;
+        // It waits for the others.
+        let removed = tokio::task::spawn_blocking(move || members.remove(id)).await;
+        let failed = |error: tokio::task::JoinError| MembershipError::Failed(error.to_string());
+        Some(removed.map_err(failed).flatten())
+    }
+
+    /// A state that this scheduler has saved stands for what lies before.
+    pub(crate) fn truncate_before(&self, before: Seq) {
+        self.order(Order::Truncate { before });
     }
 
     pub(crate) fn leave(&self) {
@@ -147,6 +168,11 @@ impl Member {
                     Order::Resign { to, done } => {
                         // Whoever asked may have gone.
                         drop(done.send(self.cluster.resign(to)));
+                    }
+                    Order::Truncate { before } => {
+                        if let Err(error) = self.cluster.truncate_before(before) {
+                            tracing::warn!(%error, "the journal keeps more than it needs to");
+                        }
                     }
                     Order::Stop => return,
                 }

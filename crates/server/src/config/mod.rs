@@ -136,8 +136,14 @@ pub struct Cluster {
     /// Where clients and workers reach this scheduler; none: where it listens.
     pub grpc: Option<String>,
     pub http: Option<String>,
-    /// How long nobody else may lead after a leader has fallen silent.
-    pub lease: Duration,
+    /// Where other members connect to, if they agree among themselves (`journal: raft`).
+    pub listen: SocketAddr,
+    /// Where they reach this one; none: where it listens.
+    pub address: Option<String>,
+    /// The authority whose certificates members show each other; their own are those of `tls`.
+    pub ca: Option<PathBuf>,
+    /// How long nobody else may lead after a leader has fallen silent; none: what suits the journal.
+    pub lease: Option<Duration>,
     /// Takes a server that may lose what it has acknowledged when it crashes.
     pub allow_loss: bool,
 }
@@ -277,7 +283,10 @@ impl Default for Cluster {
             name: "bellwether".to_owned(),
             grpc: None,
             http: None,
-            lease: Duration::from_millis(500),
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 7072)),
+            address: None,
+            ca: None,
+            lease: None,
             allow_loss: false,
         }
     }

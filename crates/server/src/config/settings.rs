@@ -217,7 +217,10 @@ settings! { FIXED:
     "cluster.grpc": |d, v| { d.config.cluster.grpc = Some(v.to_owned()); Ok(()) };
     "cluster.http": |d, v| { d.config.cluster.http = Some(v.to_owned()); Ok(()) };
     "cluster.allow_loss": |d, v| { d.config.cluster.allow_loss = switch(v)?; Ok(()) };
-    "cluster.lease": |d, v| { d.config.cluster.lease = duration(v)?; Ok(()) };
+    "cluster.listen": |d, v| { d.config.cluster.listen = address(v)?; Ok(()) };
+    "cluster.address": |d, v| { d.config.cluster.address = Some(v.to_owned()); Ok(()) };
+    "cluster.ca": |d, v| { d.config.cluster.ca = Some(PathBuf::from(v)); Ok(()) };
+    "cluster.lease": |d, v| { d.config.cluster.lease = Some(duration(v)?); Ok(()) };
     "grpc": |d, v| { d.config.grpc = address(v)?; Ok(()) };
     "http": |d, v| { d.config.http = address(v)?; Ok(()) };
     "allowed_hosts": |d, v| { d.config.allowed_hosts = hosts(v)?; Ok(()) };

@@ -125,10 +125,15 @@ impl Loop {
             before = before.min(telemetry.position().next());
         }
         self.untruncated = (before < wanted).then_some(wanted);
-        if let Some(journal) = &self.journal
-            && journal.truncate_before(before).is_err()
-        {
-            tracing::debug!("the journal has stopped; it is truncated next time");
+        match (&self.journal, &self.seat) {
+            (Some(journal), _) => {
+                if journal.truncate_before(before).is_err() {
+                    tracing::debug!("the journal has stopped; it is truncated next time");
+                }
+            }
+            // One that follows keeps a log of its own.
+            (None, Some(seat)) => seat.truncate_before(before),
+            (None, None) => {}
         }
     }
 

@@ -138,6 +138,21 @@ impl Handle {
         receiver.await.unwrap_or(Err(Unavailable::ShuttingDown))
     }
 
+    /// Nothing more is decided for a moment; returns once all that was decided is durable.
+    pub(crate) async fn retire(&self) -> Result<(), Unavailable> {
+        let (ready, told) = oneshot::channel();
+        self.send(Message::Retire(ready))?;
+        // The reign may be over before.
+        drop(told.await);
+        Ok(())
+    }
+
+    /// It was not to be: what has waited is decided.
+    pub(crate) fn go_on(&self) {
+        // A loop that has ended decides nothing.
+        drop(self.inbox.send(Message::GoOn));
+    }
+
     /// Ends the loop; returns once it has ended, with where the journal ends if it could tell.
     pub(crate) async fn stop(&self) -> Option<Head> {
         let (reply, receiver) = oneshot::channel();

@@ -67,6 +67,10 @@ pub(crate) enum Message {
     Journal(Epoch, Outcome),
     /// What happens among the schedulers.
     Cluster(Heard),
+    /// Decide nothing more for a moment, and say when all that was decided is durable.
+    Retire(oneshot::Sender<()>),
+    /// Nobody else is to lead after all.
+    GoOn,
     PieceWritten,
     SnapshotSaved(Saved),
     /// Flush, snapshot, send workers away, end.

@@ -7,6 +7,7 @@ mod handle;
 mod message;
 mod recovery;
 mod reign;
+mod retire;
 mod run;
 pub(crate) mod settings;
 mod snapshot;

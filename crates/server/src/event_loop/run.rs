@@ -16,6 +16,7 @@ use tokio::sync::{oneshot, watch};
 
 use super::message::{Message, ServerEdge, Wait};
 use super::recovery::RecoverError;
+use super::retire::Retiring;
 use super::settings::SettingsFile;
 use super::snapshot::Saving;
 use super::view::View;
@@ -84,6 +85,8 @@ pub(crate) struct Loop {
     /// The way to the other schedulers, if there are any.
     pub(super) seat: Option<Seat>,
     pub(super) room: Option<Room>,
+    /// While another is to lead by our own wish.
+    pub(super) retiring: Option<Retiring>,
     /// Learnt from the journal, if it is that of several.
     pub(super) identity: Identity,
     /// What the file says, for the first reign of all.
@@ -136,6 +139,7 @@ impl Loop {
             lease: Lease::forever(),
             seat,
             room,
+            retiring: None,
             identity: parts.identity,
             seed: config.clone(),
             inbox,
@@ -208,7 +212,8 @@ impl Loop {
     }
 
     fn next_waiting(&mut self) -> Option<Message> {
-        self.host.poll_deferred().or_else(|| self.inbox.try_recv().ok())
+        let deferred = if self.retiring.is_none() { self.host.poll_deferred() } else { None };
+        deferred.or_else(|| self.inbox.try_recv().ok())
     }
 
     fn sleep_for(&self) -> Option<Duration> {
@@ -237,7 +242,10 @@ impl Loop {
             next = self.next_waiting();
         }
         self.watch_lease();
-        self.tick();
+        self.retire();
+        if self.retiring.is_none() {
+            self.tick();
+        }
         self.take_snapshot();
         self.hand_over();
         None
@@ -284,7 +292,15 @@ impl Loop {
                 self.host.handle_snapshot_wish(reply);
                 1
             }
-            message if self.host.must_wait() => {
+            Message::Retire(ready) => {
+                self.begin_to_retire(ready);
+                1
+            }
+            Message::GoOn => {
+                self.retiring = None;
+                1
+            }
+            message if self.host.must_wait() || self.retiring.is_some() => {
                 self.host.defer(message);
                 1
             }

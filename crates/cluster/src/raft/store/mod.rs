@@ -45,10 +45,13 @@ pub(crate) struct Store {
 #[derive(Debug)]
 struct Shared {
     dir: PathBuf,
+    // openraft has a task that appends, one that applies and one for each member that it sends to; whoever
+    // drives the cluster looks, too. Held for no wait.
     tail: Mutex<Tail>,
     applied: Mutex<Applied>,
     /// The index up to which readers may read.
     readable: Arc<AtomicU64>,
+    // A connection of SQLite is used by one at a time; readers that go on for long have their own.
     reads: Mutex<Database>,
     writer: Writer,
     bell: Bell,

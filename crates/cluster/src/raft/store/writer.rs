@@ -20,7 +20,8 @@ pub(super) struct Writer {
     busy: Busy,
 }
 
-/// Since when the disk works on something.
+/// Since when the disk works on something. The thread that writes says so, and the driver, which never
+/// waits for the disk, looks.
 type Busy = Arc<Mutex<Option<Instant>>>;
 
 pub(super) enum Work {

@@ -46,4 +46,13 @@ impl Members for MembersService {
         self.desk.members.transfer(to).await.map_err(status)?;
         Ok(Response::new(v1::TransferResponse {}))
     }
+
+    async fn remove(
+        &self,
+        request: Request<v1::RemoveMemberRequest>,
+    ) -> Result<Response<v1::RemoveMemberResponse>, Status> {
+        let id = u16::try_from(request.into_inner().member).unwrap_or(u16::MAX);
+        self.desk.members.remove(MemberId(id)).await.map_err(status)?;
+        Ok(Response::new(v1::RemoveMemberResponse {}))
+    }
 }

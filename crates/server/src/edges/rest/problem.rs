@@ -15,7 +15,7 @@ use tonic::metadata::MetadataValue;
 use tonic::{Code, Status};
 use utoipa::ToSchema;
 
-use crate::cluster::NotTransferred;
+use crate::cluster::{NotRemoved, NotTransferred};
 use crate::edges::desk::{Refused, Unanswered};
 use crate::edges::security::authorize::Denied;
 use crate::edges::security::hosts::Foreign;
@@ -223,6 +223,18 @@ impl From<NotTransferred> for Problem {
             NotTransferred::Alone => Problem::of(Kind::Conflict, "alone", text),
             NotTransferred::Refused(_) => Problem::of(Kind::Conflict, "not_transferred", text),
             NotTransferred::Late => Problem::of(Kind::Away, "not_transferred", text),
+        }
+    }
+}
+
+impl From<NotRemoved> for Problem {
+    fn from(why: NotRemoved) -> Problem {
+        let text = why.to_string();
+        match why {
+            NotRemoved::NotHere(why) => why.into(),
+            NotRemoved::NotDecidedHere | NotRemoved::Leads(_) | NotRemoved::Refused(_) => {
+                Problem::of(Kind::Conflict, "not_removed", text)
+            }
         }
     }
 }
