@@ -22,6 +22,7 @@ use tonic::transport::server::Connected;
 
 use super::places::{Place, Places};
 use super::security::tls::{ClientCertificate, Terms};
+use super::wrong_door;
 use crate::config::Limits;
 
 /// Connections that may be waiting to send their first byte.
@@ -82,7 +83,8 @@ struct Entrance {
 
 impl Entrance {
     async fn admit(self, stream: TcpStream, peer: SocketAddr, place: Place) {
-        let spoke = tokio::time::timeout(SILENT_FOR, stream.peek(&mut [0])).await;
+        let mut first = [0];
+        let spoke = tokio::time::timeout(SILENT_FOR, stream.peek(&mut first)).await;
         if !matches!(spoke, Ok(Ok(1))) {
             tracing::debug!(%peer, "a connection that said nothing is closed");
             return;
@@ -94,6 +96,13 @@ impl Entrance {
         };
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%peer, %error, "answers may be held back");
+        }
+        if let Some(answer) = wrong_door::answer(first[0], self.tls.is_some()) {
+            tracing::debug!(%peer, "came without TLS where it is spoken, or with it where it is not");
+            if let Err(error) = wrong_door::turn_away(stream, &answer).await {
+                tracing::debug!(%peer, %error, "hung up before it was told so");
+            }
+            return;
         }
         let mut certificate = None;
         let stream = match self.tls {

@@ -13,3 +13,4 @@ pub(crate) mod rest;
 pub mod security;
 pub(crate) mod session;
 pub mod webhooks;
+mod wrong_door;
