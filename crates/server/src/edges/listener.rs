@@ -5,7 +5,7 @@
 //! served, and it loses it if nothing that it asks is admitted in time.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,6 +34,9 @@ const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
 const READY_MAX: usize = 64;
 /// After an error of the listener itself, as when file descriptors run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Where somebody is from whose connection is not known.
+pub(crate) const NOWHERE: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 /// Connections that have something to say.
 pub(crate) fn connections(
@@ -152,6 +155,10 @@ impl Caller {
     /// Without the port, which says nothing.
     pub(crate) fn address(&self) -> String {
         self.peer.ip().to_canonical().to_string()
+    }
+
+    pub(crate) fn ip(&self) -> IpAddr {
+        self.peer.ip()
     }
 
     /// The connection may stay.
