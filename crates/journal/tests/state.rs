@@ -82,7 +82,8 @@ fn every_format_and_the_journal_give_the_same_state() {
         ids=59
         totals: work=6390042 tried_at=0
         shadow: turn=0
-    "#]].assert_eq(&counted);
+    "#]]
+    .assert_eq(&counted);
 }
 
 /// What later versions count as they apply events: taken out, and told by name.
