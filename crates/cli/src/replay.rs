@@ -185,7 +185,7 @@ fn readable(report: &Report) -> String {
         let wrong = findings.len();
         let hold = if *held == 1 { "holds" } else { "hold" };
         let not = if wrong == 1 { "does" } else { "do" };
-        let held = counted(*held as u64, "checkpoint");
+        let held = counted(*held, "checkpoint");
         text.push_str(&format!("{held} {hold}, {wrong} {not} not; signed by {key}\n"));
         if *before > 0 {
             let of =

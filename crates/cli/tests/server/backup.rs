@@ -99,7 +99,8 @@ fn a_backup_taken_under_load_has_results_attempts_decisions_and_output() {
 fn truncate(world: &World, journal: &str) {
     if journal == "file" {
         let payload = world.path("large.json");
-        std::fs::write(&payload, format!("\"{}\"", "x".repeat(LARGE_BYTES))).unwrap();
+        std::fs::write(&payload, format!("\"{}\"", "x".repeat(LARGE_BYTES)))
+            .expect("the folder is writable");
         for number in 0..=SEGMENT_BYTES / LARGE_BYTES {
             let id = format!("large-{number}");
             let large = ["submit", "--type", "none", "--id", &id, "--delay", "1h"];
