@@ -35,7 +35,7 @@ usage: cargo xtask <command> [arguments]
            run the benchmarks of two binaries in turns; fails if the second is slower or larger
   build-cost REVISION...
            build releases from nothing, one after another, and say what each costs
-  fuzz [--inputs N] [--seed S] [--target NAME] [--at INPUT]
+  fuzz [--inputs N] [--minutes M] [--seed S] [--target NAME] [--at INPUT]
            give every parser inputs that are nearly right, 10,000,000 together; fails if one panics or
            costs more than 100 ms or 64 MiB
 

@@ -56,6 +56,14 @@ impl Report {
         self.add(question, Verdict::Good(word.into()));
     }
 
+    /// How much waits in a channel.
+    pub(crate) fn depth(&mut self, question: &str, messages: u64) {
+        match messages {
+            1 => self.good(question, "1 message"),
+            many => self.good(question, format!("{many} messages")),
+        }
+    }
+
     /// A failure; an error that names its own way out keeps it.
     pub(crate) fn failed(&mut self, question: &str, error: &crate::BrokerError) {
         let (reason, way_out) = match error {

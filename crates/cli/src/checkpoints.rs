@@ -1,5 +1,6 @@
 //! `bellwether checkpoints`: what the scheduler has signed of its journal.
 
+use bellwether_wire::words::counted;
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -47,7 +48,11 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     let forged = checkpoints.iter().any(|checkpoint| verify_checkpoint(checkpoint).is_err());
     if let Some(path) = &arguments.export {
         let added = export(path, &checkpoints)?;
-        output::print(&format!("{added} checkpoints added to {}\n", path.display()))?;
+        output::print(&format!(
+            "{} added to {}\n",
+            counted(added as u64, "checkpoint"),
+            path.display()
+        ))?;
     } else if arguments.json {
         for checkpoint in &checkpoints {
             output::print_json(&checkpoint_to_json(checkpoint))?;

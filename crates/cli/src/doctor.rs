@@ -1,6 +1,7 @@
 //! `bellwether doctor` and `bellwether serve --check`: what would keep a scheduler from running well, and
 //! the way out.
 
+use bellwether_wire::words::counted;
 use std::fmt;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -59,8 +60,11 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     let live = block_on(async {
         let status = arguments.connect.client().await?.status().await?;
         Ok(format!(
-            "{} at {} answers, {} workers, {} slots",
-            status.version, arguments.connect.server, status.workers, status.slots
+            "{} at {} answers, {}, {}",
+            status.version,
+            arguments.connect.server,
+            counted(u64::from(status.workers), "worker"),
+            counted(u64::from(status.slots), "slot"),
         ))
     });
     let mut findings = Vec::new();
@@ -120,7 +124,7 @@ fn examine(config: &ServerConfig, runs: bool) -> Vec<Finding> {
         findings.push(match std::fs::read_to_string(tokens) {
             Ok(text) => {
                 let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
-                Finding { question: "tokens", answer: Ok(format!("{lines} lines")) }
+                Finding { question: "tokens", answer: Ok(counted(lines as u64, "line")) }
             }
             Err(error) => wrong("tokens", error, "make them with `bellwether token`"),
         });

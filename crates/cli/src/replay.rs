@@ -3,6 +3,7 @@
 mod bound;
 mod locate;
 
+use bellwether_wire::words::counted;
 use std::path::PathBuf;
 
 use bellwether_core::model::WorkerKey;
@@ -173,17 +174,23 @@ fn readable(report: &Report) -> String {
         _ => format!("{events} events, positions {first} to {position}"),
     };
     let mut text = format!(
-        "{range}, the chain holds\n{decisions} decisions, {mismatches} mismatches\n\
-         chain head {chain_head}\n"
+        "{range}, the chain holds\n{}, {}\nchain head {chain_head}\n",
+        counted(*decisions, "decision"),
+        counted(*mismatches, "mismatch"),
     );
     for finding in &report.findings {
         text.push_str(&format!("  {finding}\n"));
     }
     if let Some(Bound { held, before, findings, key }) = &report.checkpoints {
         let wrong = findings.len();
-        text.push_str(&format!("{held} checkpoints hold, {wrong} do not; signed by {key}\n"));
+        let hold = if *held == 1 { "holds" } else { "hold" };
+        let not = if wrong == 1 { "does" } else { "do" };
+        let held = counted(*held, "checkpoint");
+        text.push_str(&format!("{held} {hold}, {wrong} {not} not; signed by {key}\n"));
         if *before > 0 {
-            text.push_str(&format!("{before} are of positions that are no longer kept\n"));
+            let of =
+                if *before == 1 { "is of a position that is" } else { "are of positions that are" };
+            text.push_str(&format!("{before} {of} no longer kept\n"));
         }
         for finding in findings {
             text.push_str(&format!("  {finding}\n"));

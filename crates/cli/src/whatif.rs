@@ -1,5 +1,6 @@
 //! `bellwether whatif`: a recorded journal under another policy or on another fleet.
 
+use bellwether_wire::words::counted;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -78,7 +79,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
 fn readable(report: &Report) -> String {
     let left_out = report.left_out;
     let others = left_out.unfinished + left_out.not_completed + left_out.submitted_before;
-    let mut text = format!("{} jobs", report.jobs);
+    let mut text = counted(report.jobs as u64, "job");
     if others > 0 {
         text.push_str(&format!(
             "; left out are {} that have not ended, {} that did not complete and {} from before",

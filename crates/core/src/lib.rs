@@ -39,4 +39,4 @@ pub use life::{AttemptChange, AttemptEnd, Counts, Moved, Transition};
 pub use rejection::Rejection;
 pub use state::{Job, JobState, Run, State, Worker};
 pub use why::Why;
-pub use words::Word;
+pub use words::{Word, counted};

@@ -3,6 +3,7 @@
 //! Computed when asked, from the same state that decisions rest on. It walks all workers and at
 //! most [`AHEAD_MAX`] waiting jobs.
 
+mod many;
 mod place;
 mod sentence;
 mod stranded;
@@ -16,6 +17,7 @@ use crate::place::plan::Plan;
 use crate::place::predictor::predictor;
 use crate::state::{ALL_TYPES, Job, JobState, State, Worker};
 
+pub use many::KeptAlike;
 pub use place::{AHEAD_MAX, Place};
 pub use survey::{Away, Fleet, Short};
 

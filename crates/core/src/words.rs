@@ -1,5 +1,18 @@
 //! Words that programs branch on. Each is spelt once, beside its enum, and never changes.
 
+/// So many of a thing, as people say it: "1 job", "2 jobs", "3 retries".
+pub fn counted(count: u64, thing: &str) -> String {
+    if count == 1 {
+        return format!("1 {thing}");
+    }
+    let plural = match thing.strip_suffix('y') {
+        Some(stem) if !stem.ends_with(['a', 'e', 'i', 'o', 'u']) => format!("{stem}ies"),
+        _ if thing.ends_with(['s', 'x']) || thing.ends_with("ch") => format!("{thing}es"),
+        _ => format!("{thing}s"),
+    };
+    format!("{count} {plural}")
+}
+
 /// An enum whose values have stable words outside.
 pub trait Word: Copy + Eq + 'static {
     /// What the words stand for, as `Strategy`.
@@ -42,4 +55,18 @@ macro_rules! words {
             }
         }
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::counted;
+
+    #[test]
+    fn one_is_not_many() {
+        let counts =
+            [(0, "job"), (1, "job"), (2, "retry"), (1, "retry"), (3, "mismatch"), (2, "day")];
+        let said: Vec<String> =
+            counts.iter().map(|(count, thing)| counted(*count, thing)).collect();
+        assert_eq!(said.join(", "), "0 jobs, 1 job, 2 retries, 1 retry, 3 mismatches, 2 days");
+    }
 }

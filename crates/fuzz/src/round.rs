@@ -83,13 +83,24 @@ pub fn run(
     seed: u64,
     inputs: std::ops::Range<u64>,
 ) -> Result<Costs, Box<Finding>> {
+    run_until(target, seed, inputs, None)
+}
+
+/// The same, and no longer than until this moment.
+pub fn run_until(
+    target: &Target,
+    seed: u64,
+    inputs: std::ops::Range<u64>,
+    until: Option<Instant>,
+) -> Result<Costs, Box<Finding>> {
     let corpus = (target.seeds)();
     let next = AtomicU64::new(inputs.start);
     let found = AtomicBool::new(false);
     let outcome = Mutex::new((Costs::default(), None));
     let work = || {
         let mut costs = Costs::default();
-        while !found.load(Ordering::Relaxed) {
+        let is_time = || until.is_none_or(|until| Instant::now() < until);
+        while !found.load(Ordering::Relaxed) && is_time() {
             let first = next.fetch_add(SHARE, Ordering::Relaxed);
             for number in first..(first + SHARE).min(inputs.end) {
                 let bytes =

@@ -42,7 +42,7 @@ pub use journal::{
 pub use lease::Lease;
 pub use memory::{MemoryJournal, MemoryStore};
 pub use recorder::Recorder;
-pub use snapshot::{Snapshot, SnapshotError, SnapshotWriter, Snapshots};
+pub use snapshot::{OpenSnapshot, Snapshot, SnapshotError, SnapshotWriter, Snapshots};
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteJournal;
 pub use thread::{Durable, JournalThread};

@@ -13,7 +13,7 @@ use crate::codec::decode;
 use crate::journal::{AppendError, Journal, ReadError, Reader, Records, TruncateError};
 use crate::journal::{check_position, trim};
 use crate::recorder::Recorder;
-use crate::snapshot::{Snapshot, SnapshotError, SnapshotWriter, Snapshots};
+use crate::snapshot::{OpenSnapshot, Snapshot, SnapshotError, SnapshotWriter, Snapshots};
 
 /// What outlives a simulated scheduler. Clones are the same store.
 #[derive(Debug, Clone, Default)]
@@ -199,6 +199,12 @@ impl Snapshots for MemoryStore {
     fn open(&self) -> Result<Option<Box<dyn io::Read + Send>>, SnapshotError> {
         let bytes = self.lock().snapshot.as_ref().map(|snapshot| snapshot.bytes.clone());
         Ok(bytes.map(|bytes| Box::new(io::Cursor::new(bytes)) as Box<dyn io::Read + Send>))
+    }
+
+    /// There is only the latest.
+    fn open_oldest(&self, base: Seq) -> Result<Option<OpenSnapshot>, SnapshotError> {
+        let head = self.head()?.filter(|head| head.seq >= base);
+        Ok(head.zip(self.open()?))
     }
 }
 

@@ -15,7 +15,11 @@ pub struct Snapshot {
     pub bytes: Bytes,
 }
 
-/// Where snapshots are kept. The latest is all that is needed; older ones may be dropped.
+/// A snapshot that is read, and what it says that it is of.
+pub type OpenSnapshot = (Head, Box<dyn io::Read + Send>);
+
+/// Where snapshots are kept. A start needs the latest alone; whoever goes back needs one from where the
+/// journal begins.
 pub trait Snapshots: Send + Sync {
     /// A new one of the state at `head`. There is nothing of it before it is finished; what is begun
     /// and not finished is dropped with the next one.
@@ -29,6 +33,10 @@ pub trait Snapshots: Send + Sync {
 
     /// The bytes of the latest, from the beginning. They stay what they are when it is replaced.
     fn open(&self) -> Result<Option<Box<dyn io::Read + Send>>, SnapshotError>;
+
+    /// The bytes of the oldest that the journal goes on from, if it begins after `base`. They stay what
+    /// they are when it is removed.
+    fn open_oldest(&self, base: Seq) -> Result<Option<OpenSnapshot>, SnapshotError>;
 
     /// Durable when it returns.
     fn save(&self, snapshot: &Snapshot) -> Result<(), SnapshotError> {

@@ -100,3 +100,32 @@ fn envelopes_carry_the_chain_and_the_hash_of_what_they_hold() {
     let hashes: std::collections::BTreeSet<_> = all.iter().map(|e| e.payload_hash).collect();
     assert_eq!(hashes.len(), all.len());
 }
+
+#[test]
+fn the_journal_can_be_gone_back_in_to_where_it_begins() {
+    let dir = memory_dir();
+    let mut journal = FileJournal::open(dir.path(), FileOptions { segment_bytes: 200 }).unwrap();
+    let entries = Samples::new(5, Seq(0)).small_entries(60);
+    let mut taken = Vec::new();
+    for part in entries.chunks(10) {
+        let before = journal.head().seq;
+        let head = journal.append(Epoch(1), before, part).unwrap();
+        let bytes = vec![head.seq.0 as u8; 30].into();
+        journal.save_snapshot(&Snapshot { head, bytes }).unwrap();
+        // As the host does it: up to the one before the latest.
+        journal.truncate_before(before.next()).unwrap();
+        taken.push(head);
+        let base = journal.base().unwrap();
+        let (oldest, mut bytes) = journal.snapshots().open_oldest(base.seq).unwrap().unwrap();
+        let mut read = Vec::new();
+        std::io::Read::read_to_end(&mut bytes, &mut read).unwrap();
+        assert_eq!(read, vec![oldest.seq.0 as u8; 30]);
+        assert_eq!(oldest, *taken.iter().find(|head| head.seq >= base.seq).unwrap(), "{base:?}");
+        assert_eq!(journal.load_snapshot().unwrap().unwrap().head, head);
+        let kept = fs::read_dir(dir.path()).unwrap().filter(|entry| {
+            entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("snapshot-")
+        });
+        assert!(kept.count() <= 2, "two at the most are kept");
+    }
+    assert!(journal.base().unwrap().seq >= Seq(40), "it was truncated");
+}

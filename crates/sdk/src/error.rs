@@ -86,7 +86,7 @@ impl ClientError {
             let leader = Some(leader).filter(|leader| !leader.is_empty());
             return ClientError::NotLeader { address: address.to_owned(), leader };
         }
-        if said.contains(NOT_PLAIN) {
+        if [NOT_PLAIN, NOT_SECURE].iter().any(|theirs| said.contains(theirs)) {
             return ClientError::BadAddress { address: address.to_owned(), reason };
         }
         match status.code() {
@@ -116,17 +116,19 @@ fn text(status: &Status, key: &str) -> Option<String> {
 
 /// What is said where the other side speaks TLS, or no gRPC at all.
 const NOT_PLAIN: &str = "frame with invalid size";
+const NOT_SECURE: &str = "security properties do not meet minimum requirements";
 const NOT_GRPC: &str = "stream closed because of a broken pipe";
 
 /// What a library says of a message or a connection, as it concerns people.
 pub(crate) fn in_our_words(message: &str) -> String {
-    let words: [(&str, &str); 10] = [
+    let words: [(&str, &str); 11] = [
         (
             "message length too large",
             "the message is larger than the scheduler takes (message_bytes_max); send fewer or \
              smaller jobs at a time",
         ),
         (NOT_PLAIN, "it does not speak plain gRPC there; with TLS, write https://"),
+        (NOT_SECURE, "it speaks TLS there; write https://"),
         ("InvalidContentType", "it does not speak TLS there; write http://"),
         (NOT_GRPC, "it does not speak gRPC there; that may be the address for HTTP"),
         (

@@ -152,7 +152,11 @@ async fn run(
         let command = Command::Checkpoint(Box::new(checkpoint.clone()));
         keep(&signer, checkpoint).await;
         match handle.command(vec![command]).await {
-            Ok(settled) => known = settled.last().map_or(head.seq, |settled| settled.seq),
+            // Unless something came between the two, which no checkpoint stands for yet.
+            Ok(settled) => {
+                let own = settled.last().map(|settled| settled.seq);
+                known = own.filter(|own| *own == head.seq.next()).unwrap_or(head.seq);
+            }
             Err(why) => tracing::warn!(%why, "a checkpoint is in its file, but in no event"),
         }
     }

@@ -39,6 +39,7 @@ use crate::edges::http::{self, HttpState};
 use crate::edges::queues::QueuesError;
 use crate::edges::registrar::Registrar;
 use crate::edges::rest::Guard;
+use crate::edges::room::Room;
 use crate::edges::security::authorize::Door;
 use crate::edges::security::hosts::Hosts;
 use crate::edges::security::keyring::Keyring;
@@ -168,7 +169,8 @@ impl Server {
         let keyring = Keyring::open(&config)?.map(Arc::new);
         let (standing, stands) = watch::channel(Standing::Follows { leader: None });
         let tokens = keyring.as_ref().map(|keyring| keyring.tokens());
-        let door = Door::new(tokens, stands.clone());
+        let room = Room::new(config.limits.message_bytes_max);
+        let door = Door::new(tokens, stands.clone(), room.clone());
         let certificates = config.tls.as_ref().map(Certificates::open).transpose()?;
         let grpc_tls = certificates.as_ref().map(Certificates::grpc);
         let http_tls = certificates.as_ref().map(Certificates::http);
@@ -252,7 +254,7 @@ impl Server {
             // Sent or dropped: both mean that it is over.
             drop(stopped.await);
         }));
-        let rest = rest::router(desk, identity, config.limits);
+        let rest = rest::router(desk, identity, config.limits, room);
         let guard = Guard { door, hosts: Hosts::new(&config) };
         let state = HttpState { handle: handle.clone(), metrics, guard, members: members.clone() };
         let router = http::router(state, rest);

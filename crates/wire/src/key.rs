@@ -3,7 +3,8 @@
 use bellwether_core::Event;
 use bellwether_core::model::limits::{LABELS_MAX, TYPES_MAX};
 use bellwether_core::model::{
-    Invitation, KeyBinding, KeyStanding, KeyTerms, Ticket, Timestamp, WorkerId, WorkerKey,
+    Invitation, KeyBinding, KeyStanding, KeyTerms, NAMESPACE_DEFAULT, Name, Ticket, Timestamp,
+    WorkerId, WorkerKey,
 };
 use bytes::Bytes;
 
@@ -20,14 +21,20 @@ pub fn key_to_wire(key: WorkerKey) -> Bytes {
 }
 
 pub fn terms_to_wire(terms: &KeyTerms) -> v1::KeyTerms {
-    v1::KeyTerms { roles: texts(&terms.roles), types: texts(&terms.types) }
+    v1::KeyTerms {
+        roles: texts(&terms.roles),
+        types: texts(&terms.types),
+        namespace: terms.namespace.as_ref().map(Name::to_string).unwrap_or_default(),
+    }
 }
 
 pub fn terms_from_wire(wire: Option<v1::KeyTerms>) -> Result<KeyTerms, Malformed> {
-    let v1::KeyTerms { roles, types } = wire.unwrap_or_default();
+    let v1::KeyTerms { roles, types, namespace } = wire.unwrap_or_default();
+    let is_named = !namespace.is_empty() && namespace != NAMESPACE_DEFAULT;
     Ok(KeyTerms {
         roles: label_set("terms.roles", &roles, LABELS_MAX)?,
         types: label_set("terms.types", &types, TYPES_MAX)?,
+        namespace: is_named.then(|| name("terms.namespace", &namespace)).transpose()?,
     })
 }
 

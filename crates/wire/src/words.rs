@@ -1,5 +1,6 @@
 //! Messages in words, for people: the same whichever way they came.
 
+pub use bellwether_core::counted;
 use bellwether_core::model::JobStatus;
 use bellwether_core::words;
 
@@ -23,8 +24,7 @@ pub fn decision(decision: &v1::ExplainedDecision) -> String {
     text.push_str(&match (decision.samples, decision.weights.is_some()) {
         (0, true) => ", a guess)".to_owned(),
         (0, false) => ")".to_owned(),
-        (1, _) => ", from 1 job)".to_owned(),
-        (samples, _) => format!(", from {samples} jobs)"),
+        (samples, _) => format!(", from {})", counted(u64::from(samples), "job")),
     });
     if let [chosen, ..] = &decision.candidates[..] {
         text.push_str(&format!(", score {}", score(chosen.score)));

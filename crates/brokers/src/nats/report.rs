@@ -61,7 +61,7 @@ pub(super) async fn check(names: &Names, server: &Server) -> Report {
     }
     for channel in [Channel::Jobs, Channel::Replies, Channel::Events, Channel::Dead] {
         match backlog(names, server, &channel).await {
-            Ok(count) => report.good(channel.kind(), format!("{count} messages")),
+            Ok(count) => report.depth(channel.kind(), count),
             Err(error) => {
                 report.failed(channel.kind(), &error);
                 return report;

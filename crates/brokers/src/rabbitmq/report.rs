@@ -52,7 +52,7 @@ pub(super) async fn check(names: &Names, server: &Server) -> Report {
             Err(error) => Err(error),
         };
         match counted {
-            Ok(count) => report.good(channel.kind(), format!("{count} messages")),
+            Ok(count) => report.depth(channel.kind(), count),
             Err(error) => report.failed(channel.kind(), &error),
         }
     }

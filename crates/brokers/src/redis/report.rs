@@ -112,7 +112,7 @@ pub(super) async fn check(names: &Names, server: &Server, link: &Link) -> Report
         let made = group::make_group(&mut connection, &names.key(&channel)).await;
         match made {
             Ok(()) => match backlog(names, link, &channel).await {
-                Ok(count) => report.good(channel.kind(), format!("{count} messages")),
+                Ok(count) => report.depth(channel.kind(), count),
                 Err(error) => report.failed(channel.kind(), &error),
             },
             Err(error) => report.failed(channel.kind(), &server.failure(&error)),

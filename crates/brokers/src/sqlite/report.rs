@@ -19,7 +19,7 @@ pub(super) fn check(place: &Place) -> Report {
     report.good("reachable", "the file is open, with a write-ahead log");
     for channel in [Channel::Jobs, Channel::Replies, Channel::Events, Channel::Dead] {
         match table::count(&open.connection, &place.prefix, &channel) {
-            Ok(count) => report.good(channel.kind(), format!("{count} messages")),
+            Ok(count) => report.depth(channel.kind(), count),
             Err(error) => report.failed(channel.kind(), &place.failure(&error)),
         }
     }

@@ -9,6 +9,7 @@
 //! The last frame of a message is its body. If there is one before it, that is its id.
 
 mod frames;
+mod guard;
 mod outside;
 mod scheduler;
 

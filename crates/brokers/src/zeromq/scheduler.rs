@@ -1,7 +1,7 @@
 //! The side of the scheduler, which binds: PULL, ROUTER and PUB.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -12,6 +12,7 @@ use zeromq::{
 };
 
 use super::frames::{self, Before, message};
+use super::guard::{self, Guard};
 use super::{Names, Port};
 use crate::backoff::Backoff;
 use crate::channel::Channel;
@@ -29,6 +30,8 @@ pub(super) struct Sockets {
     jobs: Mutex<Jobs>,
     workers: Mutex<Workers>,
     watchers: Mutex<Option<PubSocket>>,
+    // Only ever added to.
+    guards: std::sync::Mutex<Vec<Guard>>,
 }
 
 /// The socket for jobs.
@@ -60,16 +63,21 @@ impl Sockets {
             jobs: Mutex::default(),
             workers: Mutex::default(),
             watchers: Mutex::default(),
+            guards: std::sync::Mutex::default(),
         }
     }
 
     async fn bind<S: Socket>(&self, port: Port) -> Result<S, BrokerError> {
         let endpoint = self.names.endpoint(port);
+        let number = self.names.address.port + port as u16;
         let began = Instant::now();
         loop {
-            let mut socket = S::new();
-            let error = match socket.bind(&endpoint).await {
-                Ok(_) => return Ok(socket),
+            let error = match guard::open(&self.names.address.host, number).await {
+                Ok((socket, guard)) => {
+                    let mut guards = self.guards.lock().unwrap_or_else(PoisonError::into_inner);
+                    guards.push(guard);
+                    return Ok(socket);
+                }
                 Err(error) => error,
             };
             if began.elapsed() > BIND_PATIENCE {

@@ -1,5 +1,6 @@
 //! One thing done to many jobs: to those that are named, or to all that fit a filter.
 
+use bellwether_wire::words::counted;
 use std::io::IsTerminal as _;
 
 use anyhow::Context as _;
@@ -211,5 +212,5 @@ fn report(
 }
 
 fn jobs(count: usize) -> String {
-    if count == 1 { "1 job".to_owned() } else { format!("{count} jobs") }
+    counted(count as u64, "job")
 }

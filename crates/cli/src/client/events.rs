@@ -23,6 +23,9 @@ pub(crate) struct Arguments {
     /// The first journal position wanted; without it, the oldest kept, or with --follow the next
     #[arg(long, value_name = "SEQ")]
     from: Option<u64>,
+    /// Go on behind the event with this id, as --json and REST tell it
+    #[arg(long, value_name = "ID", conflicts_with = "from")]
+    after: Option<String>,
     /// Go on as events happen
     #[arg(long)]
     follow: bool,
@@ -60,6 +63,7 @@ async fn watch(arguments: Arguments) -> anyhow::Result<Verdict> {
         run_id: arguments.run.clone().unwrap_or_default(),
         actor: arguments.actor.clone().unwrap_or_default(),
         until_now: !arguments.follow,
+        after: arguments.after.clone().unwrap_or_default(),
         ..Default::default()
     };
     let mut events = client.events(request);
@@ -83,6 +87,9 @@ pub(super) fn payload(event: &v1::EventEnvelope) -> Option<Value> {
 #[derive(Serialize)]
 struct Line<'a> {
     seq: u64,
+    /// The position, and the place of the event among those that have it in common.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    id: &'a str,
     at: Moment,
     #[serde(skip_serializing_if = "Option::is_none")]
     parent: Option<u64>,
@@ -117,6 +124,7 @@ fn line(event: &v1::EventEnvelope) -> Line<'_> {
     let hash = payload.as_ref().map(|payload| blake3::hash(payload.get().as_bytes()));
     Line {
         seq: event.seq,
+        id: &event.id,
         at: Moment(Timestamp(event.at)),
         parent: (event.parent > 0).then_some(event.parent),
         kind: &event.kind,

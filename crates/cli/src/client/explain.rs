@@ -17,7 +17,7 @@ use crate::paint::Paint;
 pub(crate) struct Arguments {
     #[command(flatten)]
     connect: Connect,
-    /// Id of the job
+    /// Id of the job, or the name of an array (RUN/NAME): how many of its jobs wait for what
     id: String,
     /// Wait until the answer reflects this journal position
     #[arg(long, value_name = "SEQ", default_value_t = 0)]
@@ -34,7 +34,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
 async fn explain(arguments: Arguments) -> anyhow::Result<Verdict> {
     let client = arguments.connect.client().await?;
     let told: v1::Explanation = client.explain(&arguments.id, arguments.position).await?;
-    let verdict = if told.job == 0 { Verdict::Refused } else { Verdict::Fine };
+    let is_known = told.job > 0 || !told.array.is_empty();
+    let verdict = if is_known { Verdict::Fine } else { Verdict::Refused };
     if arguments.json {
         output::print_json(&Explanation::from(told))?;
     } else {

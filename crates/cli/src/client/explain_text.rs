@@ -9,6 +9,9 @@ use crate::output::Table;
 
 /// `paint` colours the words for states, where the text goes to a terminal.
 pub(crate) fn explanation(told: &v1::Explanation, paint: impl Fn(&str) -> String) -> String {
+    if !told.array.is_empty() {
+        return array(told);
+    }
     if told.job == 0 {
         let mut text = format!("{}\n", told.summary);
         if let Some(refused) = &told.refused {
@@ -39,6 +42,15 @@ pub(crate) fn explanation(told: &v1::Explanation, paint: impl Fn(&str) -> String
     }
     for (number, attempt) in (1..).zip(&told.attempts) {
         text.push_str(&attempt_text(number, attempt, &paint(attempt.state().as_str())));
+    }
+    text
+}
+
+/// The parts of an array, and of those that wait one as an example.
+fn array(told: &v1::Explanation) -> String {
+    let mut text = format!("{}[*]\n  {}\n", told.id, told.summary);
+    for part in told.array.iter().filter(|part| !part.summary.is_empty()) {
+        text.push_str(&format!("  {:<12} {}\n", part.jobs, part.summary));
     }
     text
 }
@@ -116,8 +128,11 @@ fn attempt_text(number: u32, attempt: &v1::ExplainedAttempt, state: &str) -> Str
     let hedge = if attempt.hedge { ", a hedge" } else { "" };
     let worker = &attempt.worker;
     let mut text = format!("attempt {number} on {worker}, token {}{hedge}: {state}", attempt.token);
-    if !attempt.ending.is_empty() && attempt.state() != v1::AttemptState::Completed {
-        text.push_str(&format!(", {}", attempt.ending));
+    match attempt.ending.strip_prefix("it failed") {
+        _ if attempt.state() == v1::AttemptState::Completed || attempt.ending.is_empty() => {}
+        // The state says so already.
+        Some(more) => text.push_str(more),
+        None => text.push_str(&format!(", {}", attempt.ending)),
     }
     text.push('\n');
     let Some(decision) = &attempt.decision else { return text };

@@ -1,5 +1,6 @@
 //! `bellwether runs`: jobs that were submitted together.
 
+use bellwether_wire::words::counted;
 use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_sdk::client::Job;
@@ -197,7 +198,7 @@ async fn show(arguments: Show) -> anyhow::Result<Verdict> {
 fn arrays(run: &v1::RunSummary) -> String {
     let line = |array: &v1::ArrayCount| {
         let total: u64 = array.states.iter().map(|count| count.count).sum();
-        format!("  {}[{total} jobs]  {}\n", array.id, states(&array.states))
+        format!("  {}[{}]  {}\n", array.id, counted(total, "job"), states(&array.states))
     };
     run.arrays.iter().map(line).collect()
 }

@@ -5,7 +5,7 @@ use bellwether_core::model::Strategy;
 use bellwether_sdk::{Client, v1};
 use bellwether_wire::Mirror as _;
 use bellwether_wire::json::ShadowReport;
-use bellwether_wire::words::span;
+use bellwether_wire::words::{counted, span};
 use clap::Args;
 
 use super::{Connect, block_on};
@@ -75,10 +75,10 @@ fn readable(report: &v1::ShadowReportResponse) -> String {
     }
     let permille = |value: i32| percent(f64::from(value) / 1e3);
     format!(
-        "live {live}, shadow {shadow}: {} decisions, {} agreed\n  predicted from decision to result: \
+        "live {live}, shadow {shadow}: {}, {} agreed\n  predicted from decision to result: \
          live {}, shadow {}, round-robin {}\n  sooner than round-robin: live {}, shadow {}\n  \
          shadow sooner than live: {}\n",
-        report.decisions,
+        counted(report.decisions, "decision"),
         percent(f64::from(report.agreement_permille) / 1e3),
         span(report.live_finish),
         span(report.shadow_finish),

@@ -1,5 +1,6 @@
 //! Files of jobs, and handing many in.
 
+use bellwether_wire::words::counted;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -181,7 +182,7 @@ async fn send_steps(
     plan: Plan,
 ) -> anyhow::Result<Result<Taken, Refusal>> {
     let Handed { run, is_array, jobs, .. } = handed;
-    eprintln!("run {run}: {jobs} jobs");
+    eprintln!("run {run}: {}", counted(jobs as u64, "job"));
     let mut taken = Taken { run, is_array, jobs, ids: Vec::new(), known: true, position: 0 };
     let mut steps = plan.steps()?.peekable();
     let mut sent = 0;

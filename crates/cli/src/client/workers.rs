@@ -1,5 +1,6 @@
 //! `bellwether workers`, and the keys that speak for them.
 
+use bellwether_core::model::NAMESPACE_DEFAULT;
 use bellwether_sdk::v1;
 use bellwether_wire::WorkerKey;
 use bellwether_wire::json::handoff::bytes_from_hex;
@@ -104,6 +105,9 @@ struct Terms {
     /// A type of jobs that it may take; the same
     #[arg(long = "type", value_name = "TYPE")]
     types: Vec<String>,
+    /// The namespace that the key is for; with another than `default` it may be used nowhere yet
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    namespace: String,
 }
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
@@ -158,23 +162,24 @@ async fn keys(arguments: Keys) -> anyhow::Result<()> {
     if arguments.json {
         return bound.into_iter().try_for_each(|bound| {
             let (key, standing) = (hex(&bound.key), bound.standing().as_str());
-            let v1::KeyTerms { roles, types } = bound.terms.unwrap_or_default();
+            let v1::KeyTerms { roles, types, namespace } = bound.terms.unwrap_or_default();
             output::print_json(&json!({
                 "worker": bound.worker, "key": key, "standing": standing, "roles": roles,
-                "types": types,
+                "types": types, "namespace": shown(&namespace),
             }))
         });
     }
-    let mut listing = Listing::new(&["worker", "standing", "key", "roles", "types"]);
+    let mut listing = Listing::new(&["worker", "standing", "key", "roles", "types", "namespace"]);
     for bound in bound {
         let (key, standing) = (hex(&bound.key), bound.standing().as_str());
-        let v1::KeyTerms { roles, types } = bound.terms.unwrap_or_default();
+        let v1::KeyTerms { roles, types, namespace } = bound.terms.unwrap_or_default();
         listing.row(vec![
             bound.worker.into(),
             standing.into(),
             key.into(),
             roles.join(",").into(),
             types.join(",").into(),
+            shown(&namespace).into(),
         ]);
     }
     Ok(output::print(&listing.render())?)
@@ -207,9 +212,14 @@ async fn revoke(arguments: Revoke) -> anyhow::Result<()> {
     Ok(output::print(&format!("nobody speaks for {worker} any more\n"))?)
 }
 
+/// Without a name it is the one that there is.
+fn shown(namespace: &str) -> &str {
+    if namespace.is_empty() { NAMESPACE_DEFAULT } else { namespace }
+}
+
 impl From<Terms> for v1::KeyTerms {
-    fn from(Terms { roles, types }: Terms) -> v1::KeyTerms {
-        v1::KeyTerms { roles, types }
+    fn from(Terms { roles, types, namespace }: Terms) -> v1::KeyTerms {
+        v1::KeyTerms { roles, types, namespace }
     }
 }
 

@@ -60,13 +60,17 @@ impl View {
         let by_worker: Vec<String> =
             summary.by_worker.iter().map(|(id, jobs)| format!("{id} {jobs}")).collect();
         output::print(&format!(
-            "\n{} of {} jobs completed in {:.1} s, {} lost\n{} attempts went down with the \
-             killed worker and were made again\nby worker: {}\n\nwhy did it go there?\n{}\n",
+            "\n{} of {} jobs completed in {:.1} s, {} lost\n{} down with the killed worker and \
+             {} made again\nby worker: {}\n\nwhy did it go there?\n{}\n",
             summary.completed,
             summary.jobs,
             summary.took_s,
             summary.lost,
-            summary.recovered,
+            match summary.recovered {
+                1 => "1 attempt went".to_owned(),
+                many => format!("{many} attempts went"),
+            },
+            if summary.recovered == 1 { "was" } else { "were" },
             by_worker.join(", "),
             summary.decision,
         ))?;

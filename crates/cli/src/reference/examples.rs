@@ -57,13 +57,24 @@ examples! {
     "bellwether whatif": "bellwether whatif --strategy round_robin --data-dir restored";
     "bellwether top": "bellwether top --once";
     "bellwether bench core": "bellwether bench core --workers 2 --waiting 1000 --jobs 1000";
+    "bellwether bench trust": "bellwether bench trust --jobs 200 --rounds 1";
+    "bellwether bench output": "bellwether bench output --jobs 10 --lines 10 --rounds 1";
+    "bellwether bench followers": "bellwether bench followers --readers 2 --rate 100 --jobs 100 --rounds 1";
+    "bellwether bench history": "bellwether bench history --rows 1000 --queries 10";
+    "bellwether bench failover": "bellwether bench failover --kills 1 --idle 1";
+    "bellwether demo": "bellwether demo > demo.txt";
     "bellwether snapshot": "bellwether snapshot now.snapshot";
     "bellwether drain": "bellwether drain w1 --wait", "bellwether drain w1 --undo";
+    "bellwether simulate trace":
+        "for n in 1 2 3; do echo '{\"id\":\"j'$n'\",\"type\":\"t\",\"submit_ms\":0,\"duration_ms\":100}'; done > week.jsonl",
+        "bellwether simulate trace week.jsonl --fleet 2x1@1.0 --compare fifo";
+    "bellwether simulate predict": "bellwether simulate predict week.jsonl";
     "bellwether simulate faults": "bellwether simulate faults --seeds 2";
     "bellwether doctor": "bellwether doctor";
     "bellwether audit": "bellwether audit --action job_cancelled";
     "bellwether workers keys": "bellwether workers keys";
     "bellwether worker key": "bellwether worker key";
+    "bellwether worker rotate-key": "bellwether worker rotate-key w1";
     "bellwether workers approve": "bellwether workers approve w3 $(bellwether worker key)";
     "bellwether workers revoke": "bellwether workers revoke w3";
     "bellwether queue check":

@@ -1,5 +1,6 @@
 //! `bellwether simulate faults`: does the scheduler keep its promises when everything fails?
 
+use bellwether_wire::words::counted;
 use std::collections::BTreeMap;
 
 use bellwether_sim::faults::{FaultOptions, FaultReport, run_many};
@@ -86,9 +87,9 @@ fn readable(report: &FaultReport) -> String {
         table.row(vec![(*kind).to_owned(), times.to_string()]);
     }
     let mut text = format!(
-        "{} seeds, {} steps, {} simulated hours\n\n{}\nfinal hash {}\n",
-        report.seeds,
-        report.steps,
+        "{}, {}, {} simulated hours\n\n{}\nfinal hash {}\n",
+        counted(report.seeds, "seed"),
+        counted(report.steps, "step"),
         number(report.sim_hours),
         table.render(),
         blake3::Hash::from_bytes(report.final_hash),

@@ -1,5 +1,6 @@
 //! `bellwether simulate trace`: what each strategy makes of a recorded workload.
 
+use bellwether_wire::words::counted;
 use std::path::PathBuf;
 
 use bellwether_core::model::Strategy;
@@ -121,5 +122,6 @@ fn readable(report: &TraceReport) -> String {
     row("predicted within 25%", &|r| r.within_25_percent.map_or_else(|| "-".to_owned(), percent));
     row("hedges", &|r| r.hedges.to_string());
     row("duplicates", &|r| r.duplicates.to_string());
-    format!("{} jobs, {} runs\n\n{}", report.jobs, report.runs, table.render())
+    let (jobs, runs) = (counted(report.jobs as u64, "job"), counted(report.runs as u64, "run"));
+    format!("{jobs}, {runs}\n\n{}", table.render())
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use bellwether_wire::words::span;
+use bellwether_wire::words::{counted, span};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style};
@@ -47,10 +47,10 @@ fn draw_head(frame: &mut Frame<'_>, area: Rect, app: &App) {
         .collect();
     let mut first = if jobs.is_empty() { "no jobs".to_owned() } else { jobs.join(", ") };
     let second = format!(
-        "{} workers, {} of {} slots in use  placing by {} with {}, breaker {}  queue {}% filled",
-        status.workers,
+        "{}, {} of {} in use  placing by {} with {}, breaker {}  queue {}% filled",
+        counted(u64::from(status.workers), "worker"),
         status.slots_used,
-        status.slots,
+        counted(u64::from(status.slots), "slot"),
         status.strategy().as_str(),
         status.predictor().as_str(),
         status.breaker().as_str(),

@@ -4,9 +4,11 @@
 mod access;
 mod attack;
 mod browser;
+mod bug;
 mod crowd;
 mod flood;
 mod garbage;
+mod hog;
 mod hostile;
 mod local_token;
 mod memory;

@@ -144,3 +144,33 @@ async fn a_key_is_rotated_by_its_holder_and_nobody_else() -> Result<()> {
     site.job("a", "completed").await?;
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_of_another_namespace_lets_nobody_in_here() -> Result<()> {
+    let site = Site::start("worker_keys: approved").await?;
+    let (secret, other) = (site.secret("w1")?, site.secret("w2")?);
+    let approve = |worker: &str, key: String, namespace: &str| {
+        site.fine(&["workers", "approve", worker, &key, "--namespace", namespace])
+    };
+    approve("w1", secret.public().to_string(), "elsewhere")?;
+    approve("w2", other.public().to_string(), "default")?;
+    let raw = RawWorker::connect(&site).await?;
+    let register = RawWorker::register("w1", &secret, raw.proof("w1", &secret));
+    let refused = raw.refused(register).await?;
+    assert!(refused.message().contains("claims the namespace default"), "{refused:?}");
+    let _honest = site.doer("w2").await?;
+    let listed = site.fine(&["workers", "keys"])?;
+    let row = |worker: &str| listed.lines().find(|line| line.starts_with(worker)).unwrap_or("");
+    assert!(row("w1").ends_with("elsewhere") && row("w2").ends_with("default"), "{listed}");
+    let (status, told) = site.get("/scheduler/keys").await?;
+    assert_eq!((status, &told["keys"][0]["namespace"]), (200, &"elsewhere".into()));
+    // What a join token promises is bound to the key that it brings in.
+    let invited = site.fine(&["workers", "invite", "w3", "--namespace", "elsewhere"])?;
+    let raw = RawWorker::connect(&site).await?;
+    let third = site.secret("w3")?;
+    let mut register = RawWorker::register("w3", &third, raw.proof("w3", &third));
+    register.join_token = invited.trim().to_owned();
+    let refused = raw.refused(register).await?;
+    assert!(refused.message().contains("claims the namespace default"), "{refused:?}");
+    Ok(())
+}

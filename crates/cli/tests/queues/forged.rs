@@ -9,7 +9,7 @@ use bellwether_sdk::{Client, v1};
 use bellwether_wire::json::reply::{Place, seal};
 use bellwether_wire::signing::Secret;
 use bellwether_wire::signing::handoff::{ChainReader, Intent, sign, signature_text};
-use bellwether_wire::{Epoch, HandoffSignature, Name, Receiver, Timestamp, Token};
+use bellwether_wire::{Epoch, Handoff, HandoffSignature, Name, Receiver, Timestamp, Token};
 use serde_json::{Value, json};
 
 use crate::hand::Hand;
@@ -284,6 +284,146 @@ async fn a_job_is_handed_on_over_a_queue_once() -> Result<()> {
     to.hear("confirmed").await?;
     let job = site.client()?.job("j", 0).await?;
     ensure!(job.state() == v1::JobState::Completed && job.0.attempts.len() == 2, "{job:?}");
+    Ok(())
+}
+
+/// What is handed on, as its outer form says it.
+fn form(job: &str, receiver: &str, handoff: &Handoff) -> Value {
+    json!({
+        "type": "job_handoff", "job_id": job, "receiver": receiver,
+        "payload_hash": bellwether_wire::json::hex(&handoff.payload_hash),
+        "signature": signature_text(handoff),
+    })
+}
+
+/// One handoff of each kind that must not be taken.
+fn forged_handoffs(
+    hand: &Hand,
+    [thief, receiver]: [&Secret; 2],
+    of: &Held,
+    other: &Held,
+    round: usize,
+) -> Result<Vec<(&'static str, Value)>> {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
+    let now = u64::try_from(now.as_micros())?;
+    let intent = || Intent {
+        from: Name::fixed("agentA"),
+        job: Name::fixed(&of.id),
+        receiver: Receiver::Worker(Name::fixed("agentB")),
+        payload: b"[7]",
+        token: Token(of.token),
+        epoch: Epoch(hand.epoch),
+        expires: Timestamp(now + 600_000_000),
+        previous: HandoffSignature::NONE,
+    };
+    let signed = |intent: Intent<'_>| sign(intent, &hand.scheduler, &hand.secret);
+    let told = |intent: Intent<'_>| form(&of.id, "agentB", &signed(intent));
+    let honest = told(intent());
+    let changed = |field: &str, value: Value| {
+        let mut form = honest.clone();
+        form[field] = value;
+        form
+    };
+    let signature = honest["signature"].as_str().context("a signature")?;
+    let prefix = signature.find(':').context("it begins with its kind")? + 1;
+    let digit = prefix + round % (signature.len() - prefix);
+    let mut flipped = signature.to_owned();
+    flipped.replace_range(digit..=digit, if &signature[digit..=digit] == "0" { "1" } else { "0" });
+    let previous = signed(intent()).signature;
+    Ok(vec![
+        ("forged", form(&of.id, "agentB", &sign(intent(), &hand.scheduler, thief))),
+        ("cross_job", changed("job_id", json!(other.id))),
+        ("cross_attempt", told(Intent { token: Token(other.token), ..intent() })),
+        (
+            "cross_scheduler",
+            form(&of.id, "agentB", &sign(intent(), "urn:uuid:other", &hand.secret)),
+        ),
+        ("cross_epoch", told(Intent { epoch: Epoch(hand.epoch + 1), ..intent() })),
+        ("other_receiver", changed("receiver", json!("agentA"))),
+        ("other_payload", changed("payload_hash", json!("ab".repeat(32)))),
+        ("signed_for_other_payload", told(Intent { payload: b"[8]", ..intent() })),
+        ("expired", told(Intent { expires: Timestamp(now - 1), ..intent() })),
+        ("not_the_holder", form(&of.id, "agentB", &sign(intent(), &hand.scheduler, receiver))),
+        // As if another had handed it on before: what is reordered has another past.
+        ("reordered", told(Intent { previous, ..intent() })),
+        ("truncated", changed("signature", json!(signature[..digit]))),
+        ("flipped", changed("signature", json!(flipped))),
+    ])
+}
+
+#[tokio::test]
+async fn of_a_thousand_forged_handoffs_none_is_taken_and_the_honest_ones_all_are() -> Result<()> {
+    let site = Site::start_with(Kind::Sqlite, PATIENT).await?;
+    let client = site.client()?;
+    let (mut from, mut to) = (Hand::new(&site, "agentA")?, Hand::new(&site, "agentB")?);
+    from.register(json!({"instance": 1, "slots": 64})).await?;
+    to.register(json!({"instance": 1, "slots": 64})).await?;
+    let jobs = (0..JOBS).map(|n| {
+        let id = format!("j{n}");
+        let job = json!({"id": id, "type": "t", "receiver": "agentA", "payload": [7]});
+        message(id, &job)
+    });
+    site.outside()?.publish(jobs.collect()).await?;
+    let mut held = Vec::new();
+    for _ in 0..JOBS {
+        held.push(Held::of(&from.hear("offer").await?)?);
+    }
+    for attempt in &held {
+        from.say("acknowledge", attempt.with(json!({}))).await?;
+    }
+    let last = held.last().context("jobs are held")?.clone();
+    from.say("acknowledge", last.with(json!({"id": "before"}))).await?;
+    ensure!(from.hear("confirmed").await?["id"] == "before");
+    let before = seen(&client, &held).await?;
+    let thief = Secret::from_seed(&[9; 32]);
+    let mut sent: BTreeMap<&str, usize> = BTreeMap::new();
+    for round in 0..ATTACKS {
+        let (of, other) = (&held[round % JOBS], &held[(round + 1) % JOBS]);
+        for (attack, form) in forged_handoffs(&from, [&thief, &to.secret], of, other, round)? {
+            from.send(form.to_string().into_bytes()).await?;
+            *sent.entry(attack).or_default() += 1;
+        }
+    }
+    ensure!(sent.values().sum::<usize>() >= 1_000, "{sent:#?}");
+    // A queue keeps the order: once this is confirmed, all of them were heard.
+    from.say("acknowledge", last.with(json!({"id": "after"}))).await?;
+    ensure!(from.hear("confirmed").await?["id"] == "after");
+    ensure!(seen(&client, &held).await? == before, "an attack has changed something");
+
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
+    let honest = held.iter().map(|attempt| {
+        let intent = Intent {
+            from: Name::fixed("agentA"),
+            job: Name::fixed(&attempt.id),
+            receiver: Receiver::Worker(Name::fixed("agentB")),
+            payload: b"[7]",
+            token: Token(attempt.token),
+            epoch: Epoch(from.epoch),
+            expires: Timestamp(now.as_micros() as u64 + 600_000_000),
+            previous: HandoffSignature::NONE,
+        };
+        form(&attempt.id, "agentB", &sign(intent, &from.scheduler, &from.secret)).to_string()
+    });
+    let honest: Vec<String> = honest.collect();
+    for form in &honest {
+        from.send(form.clone().into_bytes()).await?;
+    }
+    let mut taken = Vec::new();
+    for _ in 0..JOBS {
+        taken.push(Held::of(&to.hear("offer").await?)?);
+    }
+    // Each of them again, while the receiver holds it: a replay.
+    for form in &honest {
+        from.send(form.clone().into_bytes()).await?;
+    }
+    for attempt in &taken {
+        to.say("complete", attempt.with(json!({"result": 1, "id": attempt.id}))).await?;
+        ensure!(to.hear("confirmed").await?["id"] == attempt.id.as_str());
+    }
+    for attempt in &taken {
+        let job = client.job(&attempt.id, 0).await?;
+        ensure!(job.state() == v1::JobState::Completed && job.0.attempts.len() == 2, "{job:?}");
+    }
     Ok(())
 }
 

@@ -22,6 +22,8 @@ macro_rules! for_every_backend {
 use for_every_backend;
 
 mod check;
+mod checkpoints;
+mod claims;
 mod crashes;
 mod flow;
 mod forged;

@@ -232,3 +232,25 @@ fn the_figures_that_were_promised_have_their_names() {
     assert_eq!(figure(r#"bellwether_failure_rate{type="exec"}"#), 0.5);
     assert!(figure(r#"bellwether_average_latency{type="exec"}"#) > 0.0);
 }
+
+#[test]
+fn whoever_comes_back_between_two_events_of_one_position_misses_none() {
+    let world = World::new();
+    let _worker = world.worker("w1", &[]);
+    world.submit_exec("bad", "exit 3", &["--retry", "0"]);
+    world.wait_for("bad", "dead_lettered");
+    let ends = ["events", "--json", "--kind", "job_failed", "--kind", "job_dead_lettered"];
+    let both = world.lines(&ends);
+    let kinds: Vec<&str> = both.iter().map(|event| event["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["job_failed", "job_dead_lettered"]);
+    assert_eq!(both[0]["seq"], both[1]["seq"]);
+    let behind = |event: &Value| {
+        let id = event["id"].as_str().expect("an event has an id");
+        world.lines(&[&ends[..], &["--after", id]].concat())
+    };
+    assert_eq!(behind(&both[0]), both[1..]);
+    assert_eq!(behind(&both[1]), Vec::<Value>::new());
+    let refused = world.run(&["events", "--after", "soon"]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("after: is soon; it must be the id of an event"), "{said}");
+}

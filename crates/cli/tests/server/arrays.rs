@@ -70,6 +70,17 @@ fn an_array_is_submitted_shown_waited_for_cancelled_and_retried_as_one() {
     let shown = world.fine(&["runs", "show", &run]);
     assert_eq!(shown, format!("{run}\n  {run}/squares[5 jobs]  5 ready\n"));
     let all = format!("{run}/squares[*]");
+    for name in [&all, &format!("{run}/squares")] {
+        let told = world.fine(&["explain", name]);
+        assert_eq!(
+            told,
+            format!(
+                "{run}/squares[*]\n  of 5 jobs, 5 ready (no workers)\n  5            job \
+                 {run}/squares[1] waits because no worker is registered\n"
+            )
+        );
+    }
+    assert_eq!(world.run(&["explain", &format!("{run}/circles")]).status.code(), Some(4));
     assert_eq!(world.fine(&["cancel", &all]), "5 jobs cancelled\n");
     assert!(world.fine(&["runs", "show", &run]).ends_with("5 cancelled\n"));
     let _w1 = world.worker("w1", &[]);
@@ -79,6 +90,9 @@ fn an_array_is_submitted_shown_waited_for_cancelled_and_retried_as_one() {
         states["completed"] == 4 && states["dead_lettered"] == 1
     });
     assert_eq!(world.fine(&["logs", &format!("{run}/squares[2]")]), "item 2\n");
+    let told = world.json(&["explain", &all, "--json"]);
+    assert_eq!(told["summary"], "of 5 jobs, 4 completed, 1 dead_lettered");
+    assert_eq!(told["array"][1], json!({ "state": "dead_lettered", "jobs": 1 }));
 
     let waited = world.run(&[&["submit", "--wait"], &array[..]].concat());
     assert_eq!(waited.status.code(), Some(1), "the code of the job that failed");
@@ -162,4 +176,28 @@ fn what_a_crash_leaves_of_a_large_array_is_completed_and_not_doubled() {
     assert_eq!((&again["known"], &again["jobs"]), (&json!(true), &json!(JOBS)));
     assert_eq!(total(&world), JOBS);
     assert_eq!(world.lines(&["runs", "list", "--json"]).len(), 1);
+}
+
+#[test]
+fn an_array_says_how_many_of_its_jobs_wait_for_what() {
+    let world = World::new();
+    let file = world.path("run.yaml");
+    // More than one look of the loop.
+    let text = "jobs:\n  before: {type: other, delay: 1h}\n  \
+                many: {type: t, array: 1-1200}\n  \
+                after: {type: t, array: 1-3, dependencies: [before]}\n";
+    std::fs::write(&file, text).unwrap();
+    let run = world.json(&["submit", file.to_str().unwrap(), "--json"]);
+    let run = run["run"].as_str().unwrap();
+    let summary = |name: &str| {
+        world.json(&["explain", &format!("{run}/{name}"), "--json"])["summary"].clone()
+    };
+    assert_eq!(summary("many"), "of 1200 jobs, 1200 ready (no workers)");
+    assert_eq!(summary("after"), "of 3 jobs, 3 waiting (dependencies)");
+    let _w1 = world.worker("w1", &[]);
+    assert_eq!(summary("many"), "of 1200 jobs, 1200 ready (missing type)");
+    world.fine(&["pause", "t"]);
+    assert_eq!(summary("many"), "of 1200 jobs, 1200 ready (paused)");
+    world.fine(&["cancel", &format!("{run}/many[7]")]);
+    assert_eq!(summary("many"), "of 1200 jobs, 1199 ready (paused), 1 cancelled");
 }

@@ -6,6 +6,10 @@ use serde_json::Value;
 
 use crate::fixture::{World, wait_until};
 
+/// Of a file of the journal, and of a payload that fills it soon.
+const SEGMENT_BYTES: usize = 64 << 20;
+const LARGE_BYTES: usize = 1_000_000;
+
 fn world(journal: &str) -> World {
     World::with(|folder| {
         let file = folder.join("scheduler.yaml");
@@ -90,37 +94,89 @@ fn a_backup_taken_under_load_has_results_attempts_decisions_and_output() {
     }
 }
 
+/// Snapshots of two moments: the journal forgets what lies before the first of them. Files are forgotten
+/// as a whole, so there must be two of them.
+fn truncate(world: &World, journal: &str) {
+    if journal == "file" {
+        let payload = world.path("large.json");
+        std::fs::write(&payload, format!("\"{}\"", "x".repeat(LARGE_BYTES)))
+            .expect("the folder is writable");
+        for number in 0..=SEGMENT_BYTES / LARGE_BYTES {
+            let id = format!("large-{number}");
+            let large = ["submit", "--type", "none", "--id", &id, "--delay", "1h"];
+            world.fine(&[&large[..], &["--payload-file", text(&payload)]].concat());
+        }
+        world.fine(&["cancel", "--type", "none"]);
+    }
+    for id in ["first", "second"] {
+        world.fine(&["snapshot", text(&world.path("unused.snapshot"))]);
+        world.submit_exec(id, "true", &["--wait"]);
+    }
+    // The journal is truncated when all who read it have.
+    let check = world.path("check.backup");
+    wait_until("the journal is truncated", || {
+        world.json(&["backup", text(&check), "--json"])["from"] != 1
+    });
+}
+
 #[test]
-fn a_moment_is_restored_with_what_was_known_of_it() {
+fn a_moment_is_restored_with_what_was_known_of_it_though_the_journal_was_truncated() {
     for journal in ["sqlite", "file"] {
         let mut world = world(journal);
         let _worker = world.worker("w1", &[]);
         do_work(&world);
+        truncate(&world, journal);
         let before: Vec<(&str, Value)> =
             ["good", "bad", "keyed"].map(|id| (id, told(&world, id))).to_vec();
         let go = world.path("go");
         let script = format!("while [ ! -e {} ]; do sleep 0.02; done", go.display());
         world.submit_exec("late", &script, &[]);
         world.wait_for("late", "running");
-        world.fine(&["snapshot", text(&world.path("unused.snapshot"))]);
         world.submit_exec("waits", "true", &["--delay", "1h"]);
         let moment = position(&world);
+        let backup = world.path("the.backup");
         std::fs::write(&go, "").unwrap();
         world.wait_for("late", "completed");
         world.fine(&["cancel", "waits"]);
         world.submit_exec("later", "true", &["--wait"]);
         world.fine(&["retry", "bad"]);
         world.wait_for("bad", "dead_lettered");
+        let taken = world.json(&["backup", text(&backup), "--json"]);
+        let first = taken["from"].as_u64().expect("a position");
+        assert!(first > 1, "it was truncated: {taken}");
+        // The last snapshot is of the end, and so are those of the backup.
         world.stop();
 
-        let (dir, into, to) = (world.data_dir(), world.path("restored"), moment.to_string());
-        let arguments = ["restore", "--data-dir", text(&dir), "--to", &to, "--into", text(&into)];
-        world.fine(&arguments);
-        world.serve_on(&into, "127.0.0.1:0");
-        assert_eq!(world.run(&["job", "later"]).status.code(), Some(4));
-        assert_eq!(world.state("waits"), "delayed");
-        wait_until("its worker has come back without it", || world.state("late") != "completed");
-        is_all_there(&world, &before);
+        let (dir, to) = (world.data_dir(), moment.to_string());
+        let into = |name: &str| world.path(name).display().to_string();
+        let sources = [["--data-dir", text(&dir)], ["--backup", text(&backup)]];
+        for (number, source) in sources.iter().enumerate() {
+            let into = into(&format!("early-{number}"));
+            let early = [&["restore", "--to", "1", "--into", &into], &source[..]].concat();
+            let early = world.run(&early);
+            let said = String::from_utf8_lossy(&early.stderr);
+            assert_eq!(early.status.code(), Some(3), "{said}");
+            let why = "position 1 can't be reached: what lies before position";
+            assert!(said.contains(why), "{said}");
+        }
+        let made: Vec<String> = (0..2).map(|number| into(&format!("restored-{number}"))).collect();
+        // What was restored can be gone back in as far.
+        let again = into("again");
+        for (source, into) in
+            [(sources[0], &made[0]), (sources[1], &made[1]), (["--data-dir", &made[0]], &again)]
+        {
+            world.fine(&[&["restore", "--to", &to, "--into", into], &source[..]].concat());
+        }
+        for dir in [&made[0], &made[1], &again] {
+            world.serve_on(Path::new(dir), "127.0.0.1:0");
+            assert_eq!(world.run(&["job", "later"]).status.code(), Some(4));
+            assert_eq!(world.state("waits"), "delayed");
+            wait_until("its worker has come back without it", || {
+                world.state("late") != "completed"
+            });
+            is_all_there(&world, &before);
+            world.stop();
+        }
     }
 }
 

@@ -39,5 +39,6 @@ pub use time::{Micros, Timestamp, WallAhead};
 pub use trace::TraceParent;
 pub use worker::{Heartbeat, HeldAttempt, WorkerSpec, WorkerStatus};
 pub use worker_key::{
-    Admission, Invitation, KeyBinding, KeyPolicy, KeyStanding, KeyTerms, Ticket, WorkerKey,
+    Admission, Invitation, KeyBinding, KeyPolicy, KeyStanding, KeyTerms, NAMESPACE_DEFAULT, Ticket,
+    WorkerKey,
 };

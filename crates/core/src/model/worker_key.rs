@@ -55,7 +55,12 @@ pub struct KeyTerms {
     pub roles: Box<[Name]>,
     /// The same.
     pub types: Box<[Name]>,
+    /// None: the one that there is without a name.
+    pub namespace: Option<Name>,
 }
+
+/// The namespace that everything is in that names none. There is no other yet.
+pub const NAMESPACE_DEFAULT: &str = "default";
 
 impl KeyTerms {
     /// What the worker claims and the key does not carry.
@@ -64,6 +69,10 @@ impl KeyTerms {
             let extra = claimed.iter().find(|name| bound.binary_search(name).is_err());
             (!bound.is_empty()).then_some(extra).flatten().map(Name::to_string)
         };
+        // Whoever is bound to another one has no business here.
+        if self.namespace.is_some() {
+            return Some(("namespace", NAMESPACE_DEFAULT.to_owned()));
+        }
         if let Some(role) = beyond(&self.roles, &spec.roles) {
             return Some(("role", role));
         }

@@ -7,6 +7,7 @@ use crate::event::DeadReason;
 use crate::index::groups::Lack;
 use crate::model::{Micros, WorkerId};
 use crate::state::{ALL_TYPES, JobState};
+use crate::words::counted;
 
 /// Names that a sentence lists; the others are counted.
 const LISTED_MAX: usize = 5;
@@ -26,8 +27,10 @@ impl fmt::Display for Why {
                 let left = until.since(self.now);
                 match ended_attempts {
                     0 => write!(f, "job {job} is not to start for another {left}"),
-                    1 => write!(f, "job {job} is tried again in {left}, after 1 attempt"),
-                    n => write!(f, "job {job} is tried again in {left}, after {n} attempts"),
+                    n => {
+                        let attempts = counted(u64::from(*n), "attempt");
+                        write!(f, "job {job} is tried again in {left}, after {attempts}")
+                    }
                 }
             }
             Because::Paused { kind } if kind.as_str() == ALL_TYPES => {
@@ -84,7 +87,8 @@ impl fmt::Display for Why {
                     JobState::DeadLettered { reason: DeadReason::Poison } => {
                         write!(
                             f,
-                            "job {job} was dead-lettered {ago}: {crashes} workers died with it"
+                            "job {job} was dead-lettered {ago}: {} died with it",
+                            counted(u64::from(*crashes), "worker")
                         )
                     }
                     JobState::DeadLettered { reason: DeadReason::RetriesUsedUp } => {

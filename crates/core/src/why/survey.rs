@@ -197,6 +197,9 @@ impl fmt::Display for Short {
         match self {
             Short::Slots { slots: 1 } => write!(f, "its slot is taken"),
             Short::Slots { slots } => write!(f, "its {slots} slots are taken"),
+            Short::Queue { waiting: 1, max } => {
+                write!(f, "1 job waits in its own queue, of {max} allowed")
+            }
             Short::Queue { waiting, max } => {
                 write!(f, "{waiting} jobs wait in its own queue, of {max} allowed")
             }

@@ -121,7 +121,8 @@ pub(crate) fn key_policy(text: &str) -> KeyPolicy {
 
 pub(crate) fn terms(words: &Words<'_>) -> KeyTerms {
     let list = |key| words.get(key).map(names).unwrap_or_default().into();
-    KeyTerms { roles: list("roles"), types: list("types") }
+    let namespace = words.get("namespace").map(|text| Name::new(text).expect("it is a name"));
+    KeyTerms { roles: list("roles"), types: list("types"), namespace }
 }
 
 fn guarantee(text: &str) -> Guarantee {

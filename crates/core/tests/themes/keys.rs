@@ -33,6 +33,8 @@ fn who_must_be_approved_says_how() {
         worker w1 key=1 role=admin types=t instance=2
         worker w1 key=1 role=painter instance=2
         worker w1 key=1 types=u instance=2
+        approve w2 2 namespace=elsewhere
+        worker w2 key=2
         ",
         expect![[r#"
             refused: worker w1 with the key 0101010101010101010101010101010101010101010101010101010101010101 is not approved; let an operator run `bellwether workers approve w1 0101010101010101010101010101010101010101010101010101010101010101` or `bellwether workers invite w1`
@@ -41,6 +43,8 @@ fn who_must_be_approved_says_how() {
             refused: worker w1 claims the role admin, which its key does not carry; let an operator approve it with that role
             refused: worker w1 claims the type any, which its key does not carry; let an operator approve it with that type
             refused: worker w1 claims the type u, which its key does not carry; let an operator approve it with that type
+            bind w2 key 2 approved
+            refused: worker w2 claims the namespace default, which its key does not carry; let an operator approve it with that namespace
         "#]],
     );
 }

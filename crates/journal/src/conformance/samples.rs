@@ -186,7 +186,8 @@ impl Samples {
     }
 
     fn key_terms(&mut self) -> KeyTerms {
-        KeyTerms { roles: self.labels(), types: self.labels() }
+        let namespace = self.labels().first().cloned();
+        KeyTerms { roles: self.labels(), types: self.labels(), namespace }
     }
 
     fn handoff(&mut self) -> Handoff {

@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use crate::chain::{Chain, Head};
 use crate::disk::{is_full, sync_directory};
-use crate::snapshot::{Snapshot, SnapshotError, SnapshotWriter, Snapshots};
+use crate::snapshot::{OpenSnapshot, Snapshot, SnapshotError, SnapshotWriter, Snapshots};
 
 const MAGIC: &[u8; 8] = b"BWSNAP01";
 /// Magic, position, chain, and the hash of all but itself.
@@ -18,6 +18,8 @@ const UNFINISHED: &str = "snapshot.unfinished";
 /// As much is written before the disk is asked to keep it: a sync of all of a large snapshot at once
 /// would hold up those of the journal.
 const SYNCED_BYTES: usize = 4 << 20;
+/// A snapshot may be removed while it is opened, and again; snapshots are seconds apart.
+const OPEN_ATTEMPTS_MAX: usize = 10;
 /// As much is read at once of a file that is checked.
 const CHECKED_BYTES: usize = 1 << 20;
 
@@ -115,6 +117,25 @@ impl SnapshotFiles {
         }
         Ok(())
     }
+
+    /// Whatever the journal still has records of can be gone back to from the oldest; the journal will
+    /// next be truncated where the one before the latest was taken. Those between lead nowhere else.
+    fn remove_between(&self) -> io::Result<()> {
+        let positions = self.positions()?;
+        let kept = positions.len().saturating_sub(2);
+        for between in positions.get(1..kept).unwrap_or_default() {
+            fs::remove_file(self.path(*between))?;
+        }
+        Ok(())
+    }
+
+    /// The journal begins after `base` now: what is of a state before it leads nowhere.
+    pub(crate) fn journal_begins(&self, base: Seq) -> io::Result<()> {
+        match self.positions()?.pop() {
+            Some(latest) => self.remove_before(base.min(latest)),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Snapshots for SnapshotFiles {
@@ -153,6 +174,23 @@ impl Snapshots for SnapshotFiles {
         file.seek(SeekFrom::Start(HEADER_BYTES as u64))?;
         Ok(Some(Box::new(file)))
     }
+
+    fn open_oldest(&self, base: Seq) -> Result<Option<OpenSnapshot>, SnapshotError> {
+        // The journal may be truncated between the look and the opening.
+        for _ in 0..OPEN_ATTEMPTS_MAX {
+            let Some(seq) = self.positions()?.into_iter().find(|seq| *seq >= base) else { break };
+            let mut file = match File::open(self.path(seq)) {
+                Ok(file) => file,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(error.into()),
+            };
+            let mut header = [0; HEADER_BYTES];
+            file.read_exact(&mut header).map_err(|_| SnapshotError::Damaged { at: seq })?;
+            let chain = header[16..48].try_into().expect("the chain has 32 bytes");
+            return Ok(Some((Head { seq, chain: Chain(chain) }, Box::new(file))));
+        }
+        Ok(None)
+    }
 }
 
 /// A snapshot that is being written. Its header is written last, over the zeros at its beginning.
@@ -189,7 +227,7 @@ impl Unfinished {
         self.file.sync_all()?;
         fs::rename(self.files.dir.join(UNFINISHED), self.files.path(self.head.seq))?;
         sync_directory(&self.files.dir)?;
-        self.files.remove_before(self.head.seq)
+        self.files.remove_between()
     }
 }
 

@@ -93,12 +93,16 @@ impl Mirror {
 
     /// Forgets records whose entries all lie before `seq`; a snapshot here must stand for them.
     pub fn truncate_before(&mut self, seq: Seq) -> Result<(), TruncateError> {
-        let latest = SnapshotFiles::new(&self.dir).positions().map_err(SnapshotError::Io)?.pop();
+        let snapshots = SnapshotFiles::new(&self.dir);
+        let latest = snapshots.positions().map_err(SnapshotError::Io)?.pop();
         if latest.is_none_or(|latest| latest.next() < seq) {
             return Err(TruncateError::NoSnapshot { before: seq });
         }
         files::remove_before(&self.dir, seq, self.segment.base)
-            .map_err(|error| TruncateError::Write(AppendError::Write(error)))
+            .map_err(|error| TruncateError::Write(AppendError::Write(error)))?;
+        let first = files::list(&self.dir).map_err(SnapshotError::Io)?.into_iter().next();
+        let base = first.unwrap_or(self.segment.base);
+        Ok(snapshots.journal_begins(base).map_err(SnapshotError::Io)?)
     }
 
     /// For whoever reads what is here, on any thread.

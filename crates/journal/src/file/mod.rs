@@ -231,7 +231,10 @@ impl Journal for FileJournal {
             return Err(TruncateError::NoSnapshot { before: seq });
         }
         files::remove_before(&self.dir, seq, self.segment.base)
-            .map_err(|error| TruncateError::Write(AppendError::Write(error)))
+            .map_err(|error| TruncateError::Write(AppendError::Write(error)))?;
+        let first = files::list(&self.dir).map_err(SnapshotError::Io)?.into_iter().next();
+        let base = first.unwrap_or(self.segment.base);
+        Ok(snapshots.journal_begins(base).map_err(SnapshotError::Io)?)
     }
 }
 

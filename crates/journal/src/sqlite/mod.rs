@@ -200,7 +200,7 @@ impl Journal for SqliteJournal {
             connection.execute("DELETE FROM records WHERE first <= ?1", [signed(base.seq)])?;
             connection::write_meta(connection, &meta)
         })?;
-        Ok(())
+        Ok(files.journal_begins(base.seq).map_err(crate::snapshot::SnapshotError::Io)?)
     }
 }
 

@@ -129,6 +129,8 @@ impl Events {
         loop {
             if let Some(event) = self.ready.pop_front() {
                 self.request.from = event.seq + 1;
+                // Several events may have one position. A scheduler of before knows of no ids.
+                self.request.after.clone_from(&event.id);
                 return Ok(Some(event));
             }
             if !self.receive().await? && self.request.until_now {

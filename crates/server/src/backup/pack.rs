@@ -16,8 +16,6 @@ use crate::config::JournalKind;
 
 /// Bytes of a snapshot in one part.
 const PIECE_BYTES: u64 = 1 << 20;
-/// A snapshot may be replaced while it is opened, and again; snapshots are seconds apart.
-const SNAPSHOT_ATTEMPTS_MAX: usize = 10;
 
 #[derive(Debug, thiserror::Error)]
 pub enum PackError {
@@ -31,8 +29,6 @@ pub enum PackError {
     Scratch(io::Error),
     #[error("the journal lost position {0} while it was copied; try again")]
     Lost(Seq),
-    #[error("snapshots are taken faster than one can be copied; try again")]
-    Restless,
     #[error("nobody takes the backup any more")]
     NotTaken,
 }
@@ -80,7 +76,7 @@ pub fn pack(source: &Source<'_>, sink: &mut Sink<'_>) -> Result<Kept, PackError>
         base_chain: bytes(base.chain),
         taken_at: source.taken_at,
     }))?;
-    let snapshot = giver.snapshot(source.reader.snapshots().as_ref())?;
+    let snapshot = giver.snapshot(source.reader.snapshots().as_ref(), base)?;
     let head = giver.records(source.reader, base)?;
     // A snapshot of what was read before it can't be ahead, unless the journal was cut.
     if let Some(ahead) = snapshot.filter(|snapshot| snapshot.seq > head.seq) {
@@ -109,26 +105,23 @@ impl Giver<'_, '_> {
         (self.sink)(part)
     }
 
-    fn snapshot(&mut self, snapshots: &dyn Snapshots) -> Result<Option<Head>, PackError> {
-        for _ in 0..SNAPSHOT_ATTEMPTS_MAX {
-            let Some(head) = snapshots.head()? else { return Ok(None) };
-            let Some(mut file) = snapshots.open()? else { continue };
-            if snapshots.head()? != Some(head) {
-                continue;
+    fn snapshot(
+        &mut self,
+        snapshots: &dyn Snapshots,
+        base: Head,
+    ) -> Result<Option<Head>, PackError> {
+        let Some((head, mut file)) = snapshots.open_oldest(base.seq)? else { return Ok(None) };
+        loop {
+            let mut piece = Vec::new();
+            let mut next = io::Read::take(&mut file, PIECE_BYTES);
+            io::Read::read_to_end(&mut next, &mut piece).map_err(SnapshotError::Io)?;
+            if piece.is_empty() {
+                return Ok(Some(head));
             }
-            loop {
-                let mut piece = Vec::new();
-                let mut next = io::Read::take(&mut file, PIECE_BYTES);
-                io::Read::read_to_end(&mut next, &mut piece).map_err(SnapshotError::Io)?;
-                if piece.is_empty() {
-                    return Ok(Some(head));
-                }
-                let chain = bytes(head.chain);
-                let chunk = v1::SnapshotChunk { seq: head.seq.0, chain, bytes: piece.into() };
-                self.give(Part::Snapshot(chunk))?;
-            }
+            let chain = bytes(head.chain);
+            let chunk = v1::SnapshotChunk { seq: head.seq.0, chain, bytes: piece.into() };
+            self.give(Part::Snapshot(chunk))?;
         }
-        Err(PackError::Restless)
     }
 
     fn records(&mut self, reader: &dyn Reader, base: Head) -> Result<Head, PackError> {

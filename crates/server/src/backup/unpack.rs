@@ -251,6 +251,8 @@ impl Begun {
                 if self.until.is_before(head.seq, at) {
                     return Err(self.too_early(head.seq, at));
                 }
+                // What is made can be gone back in as far as what it is made of.
+                self.journal.save_snapshot(&Snapshot { head, bytes: bytes.into() })?;
                 engine
             }
         };

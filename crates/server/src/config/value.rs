@@ -36,8 +36,8 @@ pub(super) fn number<T: std::str::FromStr>(text: &str) -> Parsed<T> {
 
 pub(super) fn switch(text: &str) -> Parsed<bool> {
     match text {
-        "true" => Ok(true),
-        "false" => Ok(false),
+        "true" | "yes" | "on" => Ok(true),
+        "false" | "no" | "off" => Ok(false),
         _ => Err("true or false"),
     }
 }

@@ -5,7 +5,7 @@
 //! served, and it loses it if nothing that it asks is admitted in time.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,6 +22,7 @@ use tonic::transport::server::Connected;
 
 use super::places::{Place, Places};
 use super::security::tls::{ClientCertificate, Terms};
+use super::wrong_door;
 use crate::config::Limits;
 
 /// Connections that may be waiting to send their first byte.
@@ -33,6 +34,9 @@ const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
 const READY_MAX: usize = 64;
 /// After an error of the listener itself, as when file descriptors run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Where somebody is from whose connection is not known.
+pub(crate) const NOWHERE: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 /// Connections that have something to say.
 pub(crate) fn connections(
@@ -82,7 +86,8 @@ struct Entrance {
 
 impl Entrance {
     async fn admit(self, stream: TcpStream, peer: SocketAddr, place: Place) {
-        let spoke = tokio::time::timeout(SILENT_FOR, stream.peek(&mut [0])).await;
+        let mut first = [0];
+        let spoke = tokio::time::timeout(SILENT_FOR, stream.peek(&mut first)).await;
         if !matches!(spoke, Ok(Ok(1))) {
             tracing::debug!(%peer, "a connection that said nothing is closed");
             return;
@@ -94,6 +99,13 @@ impl Entrance {
         };
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%peer, %error, "answers may be held back");
+        }
+        if let Some(answer) = wrong_door::answer(first[0], self.tls.is_some()) {
+            tracing::debug!(%peer, "came without TLS where it is spoken, or with it where it is not");
+            if let Err(error) = wrong_door::turn_away(stream, &answer).await {
+                tracing::debug!(%peer, %error, "hung up before it was told so");
+            }
+            return;
         }
         let mut certificate = None;
         let stream = match self.tls {
@@ -143,6 +155,10 @@ impl Caller {
     /// Without the port, which says nothing.
     pub(crate) fn address(&self) -> String {
         self.peer.ip().to_canonical().to_string()
+    }
+
+    pub(crate) fn ip(&self) -> IpAddr {
+        self.peer.ip()
     }
 
     /// The connection may stay.

@@ -10,6 +10,8 @@ mod places;
 pub mod queues;
 pub(crate) mod registrar;
 pub(crate) mod rest;
+pub(crate) mod room;
 pub mod security;
 pub(crate) mod session;
 pub mod webhooks;
+mod wrong_door;

@@ -56,7 +56,7 @@ impl Drop for Place {
 }
 
 /// Whoever has one address of IPv6 has all of its network.
-fn peer_of(address: IpAddr) -> IpAddr {
+pub(super) fn peer_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),
         IpAddr::V6(address) => {

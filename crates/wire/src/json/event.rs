@@ -127,6 +127,7 @@ fn rarer(event: &Event) -> Value {
             "worker": worker.as_str(),
             "roles": listed(&terms.roles),
             "types": listed(&terms.types),
+            "namespace": terms.namespace.as_ref().map(|name| name.as_str()),
             "expires": Moment(*expires),
         }),
         Event::WorkerKeyBound { worker, key, standing, terms, .. } => json!({
@@ -135,6 +136,7 @@ fn rarer(event: &Event) -> Value {
             "standing": standing.as_str(),
             "roles": listed(&terms.roles),
             "types": listed(&terms.types),
+            "namespace": terms.namespace.as_ref().map(|name| name.as_str()),
         }),
         Event::WorkerKeyRotated { worker, key } => {
             json!({ "worker": worker.as_str(), "key": key.to_string() })

@@ -48,6 +48,25 @@ pub struct Explanation {
     /// Who last cancelled, retried or pinned it.
     #[serde(skip_serializing_if = "Option::is_none")]
     changed_by: Option<String>,
+    /// Of an array: its jobs, those together that are kept by the same. The most come first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    array: Vec<ArrayPart>,
+}
+
+/// Jobs of an array that are in one state, and wait for one thing if they wait.
+#[derive(Debug, Serialize, ToSchema)]
+struct ArrayPart {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<JobState>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<WaitReason>,
+    jobs: u64,
+    /// One of those that wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    /// Why it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<String>,
 }
 
 /// What a job waits for.
@@ -180,6 +199,19 @@ impl From<v1::Explanation> for Explanation {
             position: told.position,
             submitted_by: text(told.submitted_by),
             changed_by: text(told.changed_by),
+            array: told.array.into_iter().map(ArrayPart::from).collect(),
+        }
+    }
+}
+
+impl From<v1::ArrayPart> for ArrayPart {
+    fn from(part: v1::ArrayPart) -> ArrayPart {
+        ArrayPart {
+            state: Code::from_wire(part.state),
+            reason: Code::known(part.reason()),
+            jobs: part.jobs,
+            id: text(part.id),
+            summary: text(part.summary),
         }
     }
 }

@@ -487,7 +487,7 @@ run: thumbs
 jobs:
   list: {type: t}
   resize: {type: t, array: 10-30:10, dependencies: [list], payload: {w: "{{item}}", n: "at {{index}}"}}
-  each: {type: t, array: [u, v], dependencies: ["resize[{{index}}0]"], payload: "{{item}}"}
+  each: {type: t, array: [x, y], dependencies: ["resize[{{index}}0]"], payload: "{{item}}"}
   all: {type: t, dependencies: [resize]}
 "#;
         let run = &read(text).unwrap()[0];
@@ -500,8 +500,8 @@ jobs:
         });
         expect![[r#"
             all  resize[10]+resize[20]+resize[30]
-            each[1] "u" resize[10]
-            each[2] "v" resize[20]
+            each[1] "x" resize[10]
+            each[2] "y" resize[20]
             list
             resize[10] {"n":"at 10","w":10} list
             resize[20] {"n":"at 20","w":20} list

@@ -10,6 +10,8 @@ const REPEATED_MAX: usize = 20_000;
 pub fn from_yaml(text: &str) -> Result<Value, String> {
     let options = serde_saphyr::options! {
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: REPEATED_MAX },
+        // As YAML 1.2 has it: y, no and off are words.
+        strict_booleans: true,
     };
     let read: Result<Option<Value>, _> = serde_saphyr::from_str_with_options(text, options);
     read.map(Option::unwrap_or_default).map_err(|error| error.to_string())
@@ -18,6 +20,15 @@ pub fn from_yaml(text: &str) -> Result<Value, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_true_and_false_are_booleans() {
+        for word in ["y", "n", "yes", "no", "on", "off", "Y", "N", "Yes", "NO", "On", "OFF"] {
+            let text = format!("{word}: {word}\nlist: [{word}, true]\nblock:\n  - {word}\n");
+            let read = serde_json::json!({word: word, "list": [word, true], "block": [word]});
+            assert_eq!(from_yaml(&text).unwrap(), read, "{word}");
+        }
+    }
 
     #[test]
     fn what_stands_for_too_much_is_refused() {

@@ -17,6 +17,7 @@ mod reload;
 mod root_cause;
 mod runs;
 mod shown;
+mod start;
 mod status_view;
 mod steer;
 mod submit;
@@ -33,6 +34,7 @@ pub(crate) use reload::Reloads;
 pub use reload::{ReloadWish, Reloaded};
 pub(crate) use runs::RunPage;
 pub(crate) use shown::Shown;
+pub(crate) use start::Start;
 pub(crate) use submit::{JobIds, Pending, Submitted};
 pub(crate) use unanswered::{Refused, Unanswered};
 

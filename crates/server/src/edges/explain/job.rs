@@ -20,7 +20,12 @@ impl Desk {
     ) -> Result<v1::Explanation, Unanswered> {
         let job = match self.job(id.clone(), position).await {
             Ok(job) => job,
-            Err(Unanswered::UnknownJob { .. }) => return self.explain_unknown(id).await,
+            Err(Unanswered::UnknownJob { .. }) => {
+                return match self.explain_array(&id).await? {
+                    Some(told) => Ok(told),
+                    None => self.explain_unknown(id).await,
+                };
+            }
             Err(why) => return Err(why),
         };
         let asked = id.clone();
@@ -58,6 +63,7 @@ impl Desk {
             position: job.position,
             submitted_by: job.submitted_by,
             changed_by: job.changed_by,
+            array: Vec::new(),
         })
     }
 

@@ -4,6 +4,7 @@
 //! Deliberately absent: reasons of its own. What a waiting job waits for is the core's to say, and
 //! what a decision rested on was recorded with it.
 
+mod array;
 mod attempts;
 mod decisions;
 mod job;

@@ -17,11 +17,10 @@ use tonic::{Request, Response, Status, Streaming};
 use super::status::status;
 use super::{backup, submit, wait};
 use crate::edges::desk::{
-    Configured, Desk, EventsWanted, LogsWanted, Refused, Unanswered, is_wanted, worker_views,
+    Configured, Desk, EventsWanted, LogsWanted, Refused, Start, Unanswered, is_wanted, worker_views,
 };
 use crate::edges::registrar::invitation;
 use crate::event_loop::SavedSnapshot;
-use crate::projections::history::Seen;
 use crate::sinks::trace::context;
 
 /// Runs in one answer.
@@ -276,11 +275,26 @@ impl Scheduler for SchedulerService {
         &self,
         request: Request<v1::WatchEventsRequest>,
     ) -> Result<Response<Self::WatchEventsStream>, Status> {
-        let v1::WatchEventsRequest { from, kinds, job_id, run_id, by_hand, actor, until_now } =
-            request.into_inner();
+        let v1::WatchEventsRequest {
+            from,
+            kinds,
+            job_id,
+            run_id,
+            by_hand,
+            actor,
+            until_now,
+            after,
+        } = request.into_inner();
+        let start = match (after.as_str(), from) {
+            ("", 0) => Start::Now,
+            ("", from) => Start::At(Seq(from)),
+            (id, _) => Start::behind(id).ok_or_else(|| {
+                status(&Malformed::not_allowed("after", id, "it must be the id of an event"))
+            })?,
+        };
         EventsWanted::check_kinds(&kinds).map_err(|why| status(&why))?;
         let wanted = EventsWanted {
-            from: (from > 0).then_some(Seq(from)),
+            from: start.first(),
             kinds,
             job: (!job_id.is_empty()).then_some(job_id),
             run: (!run_id.is_empty()).then_some(run_id),
@@ -292,7 +306,7 @@ impl Scheduler for SchedulerService {
         let events = self.desk.events(wanted, move |seen| v1::WatchEventsResponse {
             events: seen
                 .iter()
-                .flat_map(Seen::to_wire)
+                .flat_map(|seen| seen.to_wire().skip(start.seen_at(seen.entry().seq)))
                 .filter(|event| is_wanted(&kinds, &event.kind))
                 .collect(),
         });

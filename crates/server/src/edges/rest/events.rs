@@ -17,7 +17,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::read::Query;
 use super::{Problem, Rest};
-use crate::edges::desk::{EventsWanted, is_wanted};
+use crate::edges::desk::{EventsWanted, Start, is_wanted};
 use crate::projections::history::Seen;
 
 /// Those who may watch at a time.
@@ -82,7 +82,7 @@ pub(super) async fn watch(
         let detail = format!("{WATCHERS_MAX} are watching already; come back later");
         Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_watchers", detail)
     })?;
-    let start = Start::of(&headers, filter.from)?;
+    let start = start(&headers, filter.from)?;
     check_reach(&rest, start).await?;
     let kinds = filter.kind.iter().flat_map(|kinds| kinds.split(','));
     let kinds: Vec<String> = kinds.filter(|kind| !kind.is_empty()).map(str::to_owned).collect();
@@ -140,50 +140,18 @@ async fn check_reach(rest: &Rest, start: Start) -> Result<(), Problem> {
 }
 
 /// Where to begin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Start {
-    Now,
-    At(Seq),
-    /// Behind one of several events that lie at the same position.
-    Within(Seq, usize),
-}
-
-impl Start {
-    fn of(headers: &HeaderMap, from: Option<u64>) -> Result<Start, Problem> {
-        let Some(last) = headers.get("last-event-id") else {
-            return match from {
-                None => Ok(Start::Now),
-                Some(0) => Err(Problem::malformed("from: is 0; positions begin with 1")),
-                Some(from) => Ok(Start::At(Seq(from))),
-            };
+fn start(headers: &HeaderMap, from: Option<u64>) -> Result<Start, Problem> {
+    let Some(last) = headers.get("last-event-id") else {
+        return match from {
+            None => Ok(Start::Now),
+            Some(0) => Err(Problem::malformed("from: is 0; positions begin with 1")),
+            Some(from) => Ok(Start::At(Seq(from))),
         };
-        let last = last.to_str().unwrap_or_default();
-        Start::behind(last).ok_or_else(|| {
-            Problem::malformed(format!("Last-Event-ID: is {last:?}; it must be one that was sent"))
-        })
-    }
-
-    fn behind(id: &str) -> Option<Start> {
-        match id.split_once('.') {
-            None => Some(Start::At(Seq(id.parse::<u64>().ok()?.checked_add(1)?))),
-            Some((seq, index)) => Some(Start::Within(Seq(seq.parse().ok()?), index.parse().ok()?)),
-        }
-    }
-
-    fn first(self) -> Option<Seq> {
-        match self {
-            Start::Now => None,
-            Start::At(seq) | Start::Within(seq, _) => Some(seq),
-        }
-    }
-
-    /// How many of the events at this position were seen before.
-    fn seen_at(self, seq: Seq) -> usize {
-        match self {
-            Start::Within(start, index) if start == seq => index.saturating_add(1),
-            Start::Now | Start::At(_) | Start::Within(..) => 0,
-        }
-    }
+    };
+    let last = last.to_str().unwrap_or_default();
+    Start::behind(last).ok_or_else(|| {
+        Problem::malformed(format!("Last-Event-ID: is {last:?}; it must be one that was sent"))
+    })
 }
 
 /// How events are told.
@@ -207,20 +175,5 @@ impl Told {
             write!(text, "id: {id}\nevent: {kind}\ndata: {data}\n\n")
                 .expect("a text takes what is written to it");
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_id_tells_where_to_go_on() {
-        assert_eq!(Start::behind("42"), Some(Start::At(Seq(43))));
-        assert_eq!(Start::behind("42.3"), Some(Start::Within(Seq(42), 3)));
-        assert_eq!(Start::behind("42.x"), None);
-        assert_eq!(Start::behind("18446744073709551615"), None);
-        assert_eq!(Start::Within(Seq(42), 3).seen_at(Seq(42)), 4);
-        assert_eq!(Start::Within(Seq(42), 3).seen_at(Seq(43)), 0);
     }
 }

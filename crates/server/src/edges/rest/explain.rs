@@ -14,7 +14,8 @@ use super::{Problem, Rest};
 /// Explain a job
 ///
 /// What it waits for and when it is expected to start; why each worker was chosen, by how much, and
-/// what came of it. Also answers for submissions that were refused a short while ago.
+/// what came of it. Also answers for submissions that were refused a short while ago, and for an array by
+/// its name: how many of its jobs wait for what.
 #[utoipa::path(
     get, path = "/scheduler/jobs/{id}/explain", tag = "jobs", operation_id = "explain_job",
     params(("id" = String, Path, description = "Its id")),
@@ -25,7 +26,7 @@ pub(super) async fn job(
     Path(id): Path,
 ) -> Result<Json<Explanation>, Problem> {
     let told = rest.desk.explain(id, Seq(0)).await?;
-    if told.job == 0 && told.refused.is_none() {
+    if told.job == 0 && told.refused.is_none() && told.array.is_empty() {
         return Err(Problem::unknown("unknown_job", told.summary));
     }
     Ok(Json(told.into()))

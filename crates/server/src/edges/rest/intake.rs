@@ -1,25 +1,23 @@
 //! Bodies: room for so many bytes of them at a time, and threads of their own to read long ones on.
-//!
-//! Room is taken as bytes arrive, so that whoever announces much and sends little holds little.
 
 use std::fmt::Display;
 use std::sync::Arc;
 
-use axum::body::{Body, HttpBody as _};
+use axum::body::HttpBody as _;
 use axum::extract::{FromRequest, Request};
 use axum::http::StatusCode;
 use bellwether_core::model::{Micros, excerpt};
 use bellwether_wire::rejection::Kind;
 use serde_json::value::RawValue;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio_stream::StreamExt as _;
 
 use super::read::not_json;
 use super::{Problem, Rest};
 use crate::edges::contain::contain;
+use crate::edges::listener::{Caller, NOWHERE};
+use crate::edges::room::{Part, Room};
 
-/// Bytes of bodies that are held at a time, for all requests together.
-const ROOM_BYTES: usize = 128 << 20;
 /// Longer bodies are not read on the threads that serve connections.
 const LIGHT_BYTES: usize = 32 << 10;
 /// Long bodies that are read at a time.
@@ -29,44 +27,39 @@ const ROOM_SOON: Micros = Micros::from_secs(1);
 #[derive(Debug, Clone)]
 pub(super) struct Intake {
     bytes_max: usize,
-    room: Arc<Semaphore>,
+    room: Room,
     readers: Arc<Semaphore>,
 }
 
 /// A body, with the room that it takes.
 pub(super) struct Taken {
     pub(super) bytes: Vec<u8>,
-    _room: Option<OwnedSemaphorePermit>,
+    _room: Part,
 }
 
 impl Intake {
-    pub(super) fn new(bytes_max: usize) -> Intake {
-        let room = Arc::new(Semaphore::new(ROOM_BYTES.max(bytes_max)));
+    pub(super) fn new(bytes_max: usize, room: Room) -> Intake {
         Intake { bytes_max, room, readers: Arc::new(Semaphore::new(READERS)) }
     }
 
-    pub(super) async fn take(&self, body: Body, bytes_max: usize) -> Result<Taken, Problem> {
+    pub(super) async fn take(&self, request: Request, bytes_max: usize) -> Result<Taken, Problem> {
+        let peer = request.extensions().get::<Caller>().map_or(NOWHERE, Caller::ip);
+        let body = request.into_body();
         let bytes_max = bytes_max.min(self.bytes_max);
         let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
         if announced > bytes_max {
             return Err(too_large(bytes_max));
         }
         let mut pieces = body.into_data_stream();
-        let mut taken = Taken { bytes: Vec::new(), _room: None };
+        let mut taken = Taken { bytes: Vec::new(), _room: self.room.part(peer) };
         while let Some(piece) = pieces.next().await {
             let piece = piece.map_err(|_| Problem::malformed("the body could not be read"))?;
             if taken.bytes.len() + piece.len() > bytes_max {
                 return Err(too_large(bytes_max));
             }
-            let more = u32::try_from(piece.len()).unwrap_or(u32::MAX);
-            let Ok(room) = self.room.clone().try_acquire_many_owned(more) else {
-                let detail = "too much is being sent at the same time; try again";
-                return Err(Problem::of(Kind::Busy, "busy", detail).after(Some(ROOM_SOON)));
-            };
-            match &mut taken._room {
-                Some(held) => held.merge(room),
-                none => *none = Some(room),
-            }
+            taken._room.take(piece.len()).map_err(|full| {
+                Problem::of(Kind::Busy, "busy", full.to_string()).after(Some(ROOM_SOON))
+            })?;
             taken.bytes.extend_from_slice(&piece);
         }
         Ok(taken)
@@ -88,7 +81,7 @@ impl FromRequest<Rest> for Written {
     type Rejection = Problem;
 
     async fn from_request(request: Request, rest: &Rest) -> Result<Written, Problem> {
-        let taken = rest.intake.take(request.into_body(), usize::MAX).await?;
+        let taken = rest.intake.take(request, usize::MAX).await?;
         Ok(Written { taken, readers: rest.intake.readers.clone() })
     }
 }

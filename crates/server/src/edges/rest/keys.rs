@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use bellwether_core::Command;
-use bellwether_core::model::KeyTerms;
+use bellwether_core::model::{KeyTerms, NAMESPACE_DEFAULT};
 use bellwether_wire::json::handoff::{self, HandoffForm};
 use bellwether_wire::json::unit::Moment;
 use bellwether_wire::{key, v1};
@@ -53,6 +53,8 @@ pub(super) struct BoundKey {
     roles: Vec<String>,
     /// The same.
     types: Vec<String>,
+    /// Where the key may be used.
+    namespace: String,
     since: Moment,
 }
 
@@ -69,10 +71,11 @@ pub(super) struct BoundKeys {
 pub(super) async fn list(State(rest): State<Rest>) -> Result<Json<BoundKeys>, Problem> {
     let keys = rest.desk.keys().await?.into_iter().map(|bound| {
         let standing = bound.standing().as_str();
-        let v1::KeyTerms { roles, types } = bound.terms.unwrap_or_default();
+        let v1::KeyTerms { roles, types, namespace } = bound.terms.unwrap_or_default();
+        let namespace = if namespace.is_empty() { NAMESPACE_DEFAULT.to_owned() } else { namespace };
         let key = bellwether_wire::json::hex(&bound.key);
         let since = Moment(bellwether_core::model::Timestamp(bound.at));
-        BoundKey { worker: bound.worker, key, standing, roles, types, since }
+        BoundKey { worker: bound.worker, key, standing, roles, types, namespace, since }
     });
     Ok(Json(BoundKeys { keys: keys.collect() }))
 }
@@ -90,6 +93,10 @@ pub(super) struct Approve {
     #[serde(default)]
     #[schema(required = false)]
     types: Vec<String>,
+    /// Where the key may be used; `default` if it is not given. There is no other yet.
+    #[serde(default)]
+    #[schema(required = false)]
+    namespace: String,
 }
 
 /// Approve the key of a worker
@@ -104,10 +111,10 @@ pub(super) struct Approve {
 pub(super) async fn approve(
     Asked(rest): Asked,
     id: Path,
-    read::Json(Approve { key, roles, types }): read::Json<Approve>,
+    read::Json(Approve { key, roles, types, namespace }): read::Json<Approve>,
 ) -> Result<Json<Done>, Problem> {
     let key = key_from_hex("key", &key).map_err(|why| Problem::from(&why))?;
-    let terms = terms(roles, types)?;
+    let terms = terms(roles, types, namespace)?;
     command(&rest, Command::ApproveKey { worker: id.name("id")?, key, terms }).await
 }
 
@@ -122,6 +129,10 @@ pub(super) struct Invite {
     #[serde(default)]
     #[schema(required = false)]
     types: Vec<String>,
+    /// Where the key may be used; `default` if it is not given. There is no other yet.
+    #[serde(default)]
+    #[schema(required = false)]
+    namespace: String,
 }
 
 /// A token that is used once.
@@ -144,9 +155,9 @@ pub(super) struct Invited {
 pub(super) async fn invite(
     Asked(rest): Asked,
     id: Path,
-    OptionalJson(Invite { roles, types }): OptionalJson<Invite>,
+    OptionalJson(Invite { roles, types, namespace }): OptionalJson<Invite>,
 ) -> Result<Json<Invited>, Problem> {
-    let (join_token, wish) = invitation(id.name("id")?, terms(roles, types)?, 0);
+    let (join_token, wish) = invitation(id.name("id")?, terms(roles, types, namespace)?, 0);
     let position = rest.desk.command(wish).await?.0;
     Ok(Json(Invited { join_token, position }))
 }
@@ -185,6 +196,7 @@ pub(super) async fn hand_off(
     Ok(Json(Done { position }))
 }
 
-fn terms(roles: Vec<String>, types: Vec<String>) -> Result<KeyTerms, Problem> {
-    key::terms_from_wire(Some(v1::KeyTerms { roles, types })).map_err(|why| Problem::from(&why))
+fn terms(roles: Vec<String>, types: Vec<String>, namespace: String) -> Result<KeyTerms, Problem> {
+    let terms = v1::KeyTerms { roles, types, namespace };
+    key::terms_from_wire(Some(terms)).map_err(|why| Problem::from(&why))
 }

@@ -43,6 +43,7 @@ use crate::config::Limits;
 use crate::edges::desk::{Desk, Operations};
 use crate::identity::Identity;
 
+use crate::edges::room::Room;
 pub(crate) use guard::{Guard, guard};
 use intake::Intake;
 pub(crate) use leader::redirect;
@@ -62,14 +63,14 @@ pub(crate) struct Rest {
     watchers: Arc<Semaphore>,
 }
 
-pub(crate) fn router(desk: Desk, identity: Identity, limits: Limits) -> Router {
+pub(crate) fn router(desk: Desk, identity: Identity, limits: Limits, room: Room) -> Router {
     let (router, api) = operations().split_for_parts();
     let document = document::finish(api).into();
     let rest = Rest {
         desk,
         document,
         call_timeout: limits.call_timeout,
-        intake: Intake::new(limits.message_bytes_max),
+        intake: Intake::new(limits.message_bytes_max, room),
         identity,
         operations: Operations::default(),
         watchers: Arc::new(Semaphore::new(events::WATCHERS_MAX)),

@@ -37,7 +37,7 @@ impl<T: DeserializeOwned> FromRequest<Rest> for Json<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, rest: &Rest) -> Result<Json<T>, Problem> {
-        object(&rest.intake.take(request.into_body(), SMALL_BODY_BYTES_MAX).await?.bytes).map(Json)
+        object(&rest.intake.take(request, SMALL_BODY_BYTES_MAX).await?.bytes).map(Json)
     }
 }
 
@@ -49,7 +49,7 @@ impl<T: DeserializeOwned + Default> FromRequest<Rest> for OptionalJson<T> {
 
     async fn from_request(request: Request, rest: &Rest) -> Result<OptionalJson<T>, Problem> {
         let typed = request.headers().contains_key(header::CONTENT_TYPE);
-        let bytes = rest.intake.take(request.into_body(), SMALL_BODY_BYTES_MAX).await?.bytes;
+        let bytes = rest.intake.take(request, SMALL_BODY_BYTES_MAX).await?.bytes;
         if (!typed && bytes.is_empty()) || bytes == b"null" {
             return Ok(OptionalJson(T::default()));
         }

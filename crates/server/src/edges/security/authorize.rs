@@ -19,8 +19,9 @@ use super::leave::{Pass, WhileLetIn};
 use super::tokens::{NAMESPACE_DEFAULT, Tokens, hash};
 use crate::cluster::Standing;
 use crate::edges::contain::{Contained, ContainedBody};
-use crate::edges::listener::Caller;
+use crate::edges::listener::{Caller, NOWHERE};
 use crate::edges::rest::LEADER_KEY;
+use crate::edges::room::{Measured, Messages, Room};
 
 /// Who acts where nobody is asked for a token.
 const ANYBODY: &str = "anybody";
@@ -49,14 +50,16 @@ pub(crate) enum Denied {
 pub(crate) struct Door {
     tokens: Option<watch::Receiver<Arc<Tokens>>>,
     standing: watch::Receiver<Standing>,
+    room: Room,
 }
 
 impl Door {
     pub(crate) fn new(
         tokens: Option<watch::Receiver<Arc<Tokens>>>,
         standing: watch::Receiver<Standing>,
+        room: Room,
     ) -> Door {
-        Door { tokens, standing }
+        Door { tokens, standing, room }
     }
 
     fn check(&self, path: &str, headers: &HeaderMap) -> Result<Guest, Denied> {
@@ -152,9 +155,9 @@ pub(crate) struct Guarded<S> {
     inner: S,
 }
 
-impl<S, B> Service<Request<B>> for Guarded<S>
+impl<S> Service<Request<Body>> for Guarded<S>
 where
-    S: Service<Request<B>, Response = Response<Body>>,
+    S: Service<Request<Body>, Response = Response<Body>>,
     S::Future: Send + 'static,
     S::Error: Send + 'static,
 {
@@ -166,7 +169,7 @@ where
         self.inner.poll_ready(context)
     }
 
-    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         let caller = request.extensions().get::<Caller>().cloned();
         match self.door.check(request.uri().path(), request.headers()) {
             Ok(guest) => {
@@ -176,6 +179,9 @@ where
                 if let Some(actor) = guest.actor(caller.as_ref()) {
                     request.extensions_mut().insert(actor);
                 }
+                let part = self.door.room.part(caller.as_ref().map_or(NOWHERE, Caller::ip));
+                let request = request
+                    .map(|body| Body::new(Measured { body, part, messages: Messages::default() }));
                 let what = request.uri().path().to_owned();
                 let answer = Contained::new(what, self.inner.call(request));
                 let standing = self.door.standing.clone();

@@ -12,7 +12,7 @@ use bellwether_wire::private::{PrivateError, check_unchanged};
 use jiff::Timestamp;
 
 /// Until there are others.
-pub const NAMESPACE_DEFAULT: &str = "default";
+pub use bellwether_core::model::NAMESPACE_DEFAULT;
 const NAME_BYTES_MAX: usize = 128;
 
 /// The rights that a token can carry.

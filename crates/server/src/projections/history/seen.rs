@@ -79,9 +79,13 @@ impl Seen {
 
     /// Once for each name that it is told by.
     pub(crate) fn to_wire(&self) -> impl Iterator<Item = v1::EventEnvelope> {
-        let told = self.told_by_its_name();
-        let before = self.entry().event.told_before();
-        let before = before.map(|kind| v1::EventEnvelope { kind: kind.to_owned(), ..told.clone() });
+        let mut told = self.told_by_its_name();
+        let before = self.entry().event.told_before().map(|kind| {
+            let id = |place: usize| format!("{}.{place}", told.seq);
+            let before = v1::EventEnvelope { kind: kind.to_owned(), id: id(0), ..told.clone() };
+            told.id = id(1);
+            before
+        });
         before.into_iter().chain([told])
     }
 
@@ -92,6 +96,7 @@ impl Seen {
         let payload = entry_to_wire(entry, entry.at);
         v1::EventEnvelope {
             seq: entry.seq.0,
+            id: entry.seq.to_string(),
             at: entry.at.0,
             parent: entry.parent.map_or(0, |parent| parent.0),
             kind: envelope.kind.to_owned(),
