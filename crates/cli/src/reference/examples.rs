@@ -60,6 +60,7 @@ examples! {
     "bellwether snapshot": "bellwether snapshot now.snapshot";
     "bellwether drain": "bellwether drain w1 --wait", "bellwether drain w1 --undo";
     "bellwether simulate faults": "bellwether simulate faults --seeds 2";
+    "bellwether simulate cluster": "bellwether simulate cluster --seeds 2";
     "bellwether doctor": "bellwether doctor";
     "bellwether audit": "bellwether audit --action job_cancelled";
     "bellwether workers keys": "bellwether workers keys";

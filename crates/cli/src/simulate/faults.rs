@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bellwether_sim::faults::{FaultOptions, FaultReport, run_many};
+use bellwether_sim::faults::{FaultOptions, FaultReport, Schedulers, run_many};
 use clap::Args;
 use serde::Serialize;
 
@@ -27,8 +27,18 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
+    simulate(arguments, Schedulers::One, "faults")
+}
+
+/// `command` replays a violation.
+pub(super) fn simulate(
+    arguments: Arguments,
+    schedulers: Schedulers,
+    command: &str,
+) -> anyhow::Result<Verdict> {
     let progress = Progress::new(arguments.seeds, "seeds");
     let report = run_many(&FaultOptions {
+        schedulers,
         seeds: arguments.seeds,
         first_seed: arguments.seed,
         progress: Some(&|done| progress.reached(done)),
@@ -38,7 +48,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     if arguments.json {
         output::print_json(&Shown::of(&report))?;
     } else {
-        output::print(&readable(&report))?;
+        output::print(&readable(&report, command))?;
     }
     Ok(if report.violations.is_empty() { Verdict::Fine } else { Verdict::CheckFailed })
 }
@@ -80,7 +90,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-fn readable(report: &FaultReport) -> String {
+fn readable(report: &FaultReport, command: &str) -> String {
     let mut table = Table::new(&["fault", "times"]);
     for (kind, times) in &report.faults {
         table.row(vec![(*kind).to_owned(), times.to_string()]);
@@ -101,7 +111,9 @@ fn readable(report: &FaultReport) -> String {
     }
     if let Some(first) = report.violations.first() {
         let seed = first.seed;
-        text.push_str(&format!("replay it: bellwether simulate faults --seeds 1 --seed {seed}\n"));
+        text.push_str(&format!(
+            "replay it: bellwether simulate {command} --seeds 1 --seed {seed}\n"
+        ));
     } else {
         text.push_str("every invariant held\n");
     }

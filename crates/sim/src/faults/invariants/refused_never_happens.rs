@@ -13,7 +13,7 @@ impl Invariant for RefusedNeverHappens {
 
     fn observe(&mut self, seen: &Observation<'_>, view: &View<'_>) -> Result<(), String> {
         match seen {
-            Observation::Refused { command, changed: Some(changed), why }
+            Observation::Refused { command, changed: Some(changed), why, .. }
                 if !why.is_unknown() && *changed <= view.ledger.last_seq =>
             {
                 Err(format!("{command:?} is refused ({why}) and in the journal at {changed}"))
