@@ -24,7 +24,7 @@ fn the_same_seeds_give_the_same_report_on_any_number_of_threads() {
     assert_eq!(run(8, 1), run(8, 3));
 }
 
-const KINDS: [&str; 24] = [
+const KINDS: [&str; 25] = [
     "append_outcome_unknown",
     "disk_lost",
     "disk_slow",
@@ -45,6 +45,7 @@ const KINDS: [&str; 24] = [
     "peer_message_cut_off",
     "peer_message_late",
     "peer_message_lost",
+    "power_failed",
     "reign_began",
     "reign_ended",
     "state_sent",

@@ -24,7 +24,8 @@ const COMPACT_AFTER: u64 = 6;
 impl World {
     pub(super) fn strike(&mut self) {
         match self.stage.random.below(100) {
-            0..=19 => self.kill(),
+            0..=14 => self.kill(),
+            15..=19 => self.fail_power(),
             20..=37 => self.stop(),
             38..=57 => self.tear_network(),
             58..=64 => self.slow_disk(),
@@ -53,6 +54,16 @@ impl World {
         node.kill(&mut self.stage);
         let delay = self.stage.random.skewed(10_000, 4_000_000);
         self.stage.after(delay, Due::Among(AmongDue::Starts { member: victim }));
+    }
+
+    /// All die at once, and come back one by one.
+    fn fail_power(&mut self) {
+        self.stage.count("power_failed");
+        for (member, node) in &mut self.nodes {
+            node.kill(&mut self.stage);
+            let delay = self.stage.random.skewed(10_000, 1_000_000);
+            self.stage.after(delay, Due::Among(AmongDue::Starts { member: *member }));
+        }
     }
 
     fn stop(&mut self) {
@@ -231,7 +242,8 @@ fn change(process: &Process, leader: MemberId, gone: &[MemberId], draw: u64) -> 
     }
     let mut members = Members::clone(known);
     let caught_up = |id: &&MemberId| replica.lag(**id).is_some_and(|lag| lag <= LAG_MAX);
-    let ready = known.learners.iter().find(caught_up).copied();
+    // One that has died since would be missed in every majority.
+    let ready = known.learners.iter().filter(|id| !gone.contains(id)).find(caught_up).copied();
     let missing = known.voters.iter().find(|id| gone.contains(id)).copied();
     if let Some(ready) = ready {
         members.learners.remove(&ready);

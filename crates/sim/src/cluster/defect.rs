@@ -83,9 +83,9 @@ fn of_member(defect: MemberDefect) -> &'static [&'static str] {
     match defect {
         MemberDefect::DecidesBeforeBarrier => &["decides_after_barrier"],
         MemberDefect::LeaseCountsFromAnswer | MemberDefect::VotesAgainstItsPromise => {
-            &["deposed_is_silent"]
+            &["deposed_is_silent", "one_reader_per_queue"]
         }
-        MemberDefect::StandsOnce => &["leader_after_heal"],
+        MemberDefect::StandsOnce => &["leader_after_heal", "terminal_after_heal"],
     }
 }
 
