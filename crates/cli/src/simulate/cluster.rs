@@ -13,9 +13,9 @@ use crate::exit::Verdict;
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    seeds: faults::Arguments,
+    seeds: faults::Seeds,
 }
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
-    faults::simulate(arguments.seeds, Schedulers::Several, "cluster")
+    faults::simulate(&arguments.seeds, Schedulers::Several, "cluster")
 }

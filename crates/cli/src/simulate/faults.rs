@@ -15,6 +15,13 @@ use crate::progress::Progress;
 /// Exits with 1 if an invariant was violated. A seed replays its run exactly.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
+    #[command(flatten)]
+    seeds: Seeds,
+}
+
+// Without a text of its own: it would be taken for that of the command.
+#[derive(Debug, Args)]
+pub(super) struct Seeds {
     /// How many seeds to run
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: u64,
@@ -27,12 +34,12 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
-    simulate(arguments, Schedulers::One, "faults")
+    simulate(&arguments.seeds, Schedulers::One, "faults")
 }
 
 /// `command` replays a violation.
 pub(super) fn simulate(
-    arguments: Arguments,
+    arguments: &Seeds,
     schedulers: Schedulers,
     command: &str,
 ) -> anyhow::Result<Verdict> {
