@@ -11,6 +11,7 @@
 //!
 //! Deliberately absent: the log. Who is elected, and what is committed, is for the log to say.
 
+mod defect;
 #[cfg(test)]
 mod tests;
 mod timing;
@@ -21,6 +22,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use bellwether_core::model::{Epoch, Micros};
 
 use crate::door::{MemberId, Role};
+pub use defect::Defect;
 use timing::Chance;
 pub use timing::Timing;
 pub use voters::Voters;
@@ -41,6 +43,7 @@ pub struct Member {
     rests_until: Micros,
     rounds: u64,
     acts: VecDeque<Act>,
+    defect: Option<Defect>,
 }
 
 #[derive(Debug)]
@@ -119,6 +122,7 @@ impl Member {
             rests_until: Micros::ZERO,
             rounds: 0,
             acts: VecDeque::new(),
+            defect: None,
         };
         member.follow(now);
         member
@@ -180,7 +184,7 @@ impl Member {
                 }
             }
             State::Standing { again_at, .. } => {
-                if now >= *again_at {
+                if now >= *again_at && self.defect != Some(Defect::StandsOnce) {
                     self.stand(now);
                 }
             }
@@ -281,6 +285,9 @@ impl Member {
         };
         self.state = State::Acceding { reign, told: false };
         self.renew(now);
+        if self.has(Defect::DecidesBeforeBarrier) {
+            self.handle_barrier(epoch);
+        }
     }
 
     /// The log says that this member does not lead.
@@ -325,6 +332,10 @@ impl Member {
             return;
         };
         if reign.epoch == epoch {
+            let started = match self.defect {
+                Some(Defect::LeaseCountsFromAnswer) => now,
+                _ => started,
+            };
             let moment = reign.confirmed_by.entry(from).or_insert(started);
             *moment = (*moment).max(started);
             self.renew(now);
@@ -378,6 +389,9 @@ impl Member {
 
     /// Whether it would be given, if it were asked for now.
     pub fn would_vote(&self, now: Micros) -> bool {
+        if self.has(Defect::VotesAgainstItsPromise) {
+            return true;
+        }
         match &self.state {
             State::Acceding { reign, .. } | State::Reigning { reign } => {
                 now >= reign.lease_ends.max(reign.since + self.timing.lease)
@@ -386,6 +400,15 @@ impl Member {
                 now >= self.heard + self.timing.lease
             }
         }
+    }
+
+    /// Switches a known bug on, to show that the simulator catches it.
+    pub fn plant(&mut self, defect: Defect) {
+        self.defect = cfg!(feature = "defects").then_some(defect);
+    }
+
+    fn has(&self, defect: Defect) -> bool {
+        self.defect == Some(defect)
     }
 
     /// Waits for a leader from `since` on.

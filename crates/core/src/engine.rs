@@ -344,6 +344,12 @@ impl Engine {
         self.state.has(defect)
     }
 
+    /// What was learnt is gone, as a known bug of others has it.
+    #[cfg(feature = "defects")]
+    pub fn forget_statistics(&mut self) {
+        self.state.statistics = crate::place::predictor::Statistics::default();
+    }
+
     /// Switches a known bug on, to show that the simulator catches it.
     #[cfg(feature = "defects")]
     pub fn plant(&mut self, defect: crate::defect::Defect) {

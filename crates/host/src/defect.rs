@@ -29,5 +29,11 @@ listed! {
         LeaseIgnoresPause,
         /// Spans follow the wall clock.
         FollowsWallClock,
+        /// One that was deposed follows with what it had decided and not committed.
+        KeepsSpeculation,
+        /// A reign begins at its own wall clock, wherever the journal's time is.
+        ClockGoesBack,
+        /// A reign begins with what this scheduler has seen itself, and predicts from that.
+        ForgetsPredictions,
     }
 }

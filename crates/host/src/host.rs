@@ -120,12 +120,20 @@ impl<E: Edge> Host<E> {
         self.epoch = epoch;
         self.lease_holds = true;
         self.unkept.clone_from(&settings);
+        #[cfg(feature = "defects")]
+        if self.has(Defect::ForgetsPredictions) {
+            self.engine.forget_statistics();
+        }
         self.begin(settings, observer);
     }
 
     /// The scheduler's time goes on from here.
     pub(crate) fn keep_time(&mut self, reading: Reading) {
-        self.timeline = Timeline::begin(reading, self.state().event_time());
+        let last = match self.has(Defect::ClockGoesBack) {
+            true => Timestamp(0),
+            false => self.state().event_time(),
+        };
+        self.timeline = Timeline::begin(reading, last);
         self.now = self.time_at(reading);
         self.wall = reading.wall;
         self.swept_at = self.now;

@@ -51,11 +51,21 @@ impl<E: Edge> Host<E> {
     pub fn follow(&mut self, reading: Reading, rebuilt: Option<(Engine, Head)>) {
         assert_eq!(self.mode, Mode::Deposed, "only who was deposed follows again");
         match rebuilt {
+            Some(_) if self.has(Defect::KeepsSpeculation) => self.keep_speculation(),
             Some((engine, head)) => self.stand_on(engine, head),
             None => self.engine.follow(),
         }
         self.connections.clear();
         self.mode = Mode::Following;
         self.keep_time(reading);
+    }
+
+    /// As if all that was decided had been committed.
+    fn keep_speculation(&mut self) {
+        drop(self.engine.take_batch());
+        self.sent = self.engine.last_seq();
+        self.engine.durable(self.sent);
+        self.durable.seq = self.sent;
+        self.engine.follow();
     }
 }

@@ -1,146 +1,20 @@
 //! What a host gives out, and when, in each of its states.
 
-use std::convert::Infallible;
+mod world;
 
 use bellwether_core::model::{
-    Config, Epoch, HeldAttempt, JobNo, JobSpec, Micros, Name, Seq, Submission, Timestamp,
-    WallAhead, WorkerSpec, WorkerStatus,
+    Config, Epoch, JobNo, JobSpec, Micros, Name, Seq, Submission, Timestamp, WallAhead, WorkerSpec,
+    WorkerStatus,
 };
 use bellwether_core::{Command, Engine, Report};
 use bellwether_host::{
-    BATCHES_IN_FLIGHT_MAX, Edge, Failure, Host, Mode, NumberedReport, Observer, Reading,
-    Registration, Reply, ReportNumber, SessionInput, SessionKey, SnapshotRule, SnapshotWork,
-    Unavailable, Unobserved,
+    BATCHES_IN_FLIGHT_MAX, Failure, Host, Mode, NumberedReport, Observer, Reading, Registration,
+    Reply, ReportNumber, SessionInput, SessionKey, SnapshotRule, SnapshotWork, Unavailable,
+    Unobserved,
 };
 use bellwether_journal::{Head, Journal as _, MemoryJournal, MemoryStore, Reader as _, state};
 
-struct TestEdge;
-
-impl Edge for TestEdge {
-    type Asker<T> = &'static str;
-    type SnapshotAsker = &'static str;
-    type Seen = &'static str;
-    type Message = &'static str;
-    type Link = ();
-    type Watcher = ();
-    type Malformed = Infallible;
-}
-
-/// A host and its journal; answers are gathered as text.
-struct World {
-    host: Host<TestEdge>,
-    store: MemoryStore,
-    journal: MemoryJournal,
-    /// Microseconds.
-    now: u64,
-}
-
-/// Both clocks show the same.
-fn reading(micros: u64) -> Reading {
-    Reading { monotonic: Micros(micros), wall: Timestamp(micros) }
-}
-
-impl World {
-    fn new(settings: Config) -> World {
-        let store = MemoryStore::new();
-        let journal = MemoryJournal::open(&store).expect("a new store opens");
-        let engine = Engine::new(Config::default());
-        let mut host = Host::new(engine, Head::default(), Seq(0), SnapshotRule::every(1_000_000));
-        host.reign(reading(1), journal.epoch(), Some(settings), &mut Unobserved);
-        let mut world = World { host, store, journal, now: 1 };
-        world.append_all();
-        world
-    }
-
-    fn submit(&mut self, id: &'static str) {
-        let job = JobSpec::new(Name::fixed(id), Name::fixed("render"));
-        let commands = vec![Command::Submit(Submission::one(job))];
-        self.host.handle_commands(commands, None, id, &mut Unobserved);
-    }
-
-    /// Time passes, and a round begins.
-    fn pass(&mut self, span: Micros) {
-        self.now += span.0;
-        self.host.handle_time(reading(self.now), &mut Unobserved);
-    }
-
-    fn append(&mut self, batch: &[bellwether_core::Entry]) {
-        let journal = &mut self.journal;
-        match journal.append(journal.epoch(), journal.head().seq, batch) {
-            Ok(head) => self.host.handle_durable(head, batch, &mut Unobserved),
-            Err(error) => self.host.handle_failure((&error).into()),
-        }
-    }
-
-    fn append_all(&mut self) {
-        while let Some(batch) = self.host.poll_batch() {
-            self.append(&batch);
-        }
-    }
-
-    /// Writes a snapshot to its end, while jobs come.
-    fn take_snapshot(&mut self) -> (Head, Vec<u8>) {
-        let Some(SnapshotWork::Begin(head)) = self.host.poll_snapshot() else {
-            panic!("none is begun")
-        };
-        let mut bytes = Vec::new();
-        for round in 0.. {
-            self.pass(Micros(10_000));
-            match self.host.poll_snapshot() {
-                None => {}
-                Some(SnapshotWork::Piece(piece)) => {
-                    bytes.extend(piece);
-                    self.host.handle_piece_written();
-                }
-                Some(SnapshotWork::End(last)) => {
-                    let Ok(()) = last.write(|piece| {
-                        bytes.extend_from_slice(piece);
-                        Ok::<(), Infallible>(())
-                    });
-                    break;
-                }
-                Some(other) => panic!("{other:?}"),
-            }
-            let job = JobSpec::new(Name::fixed(&format!("later-{round}")), Name::fixed("render"));
-            let commands = vec![Command::Submit(Submission::one(job))];
-            self.host.handle_commands(commands, None, "later", &mut Unobserved);
-            self.append_all();
-        }
-        (head, bytes)
-    }
-
-    fn rebuild(&mut self) {
-        let mut engine = Engine::new(Config::default());
-        for record in self.journal.read(Seq(1)).expect("it can be read") {
-            record.expect("it is whole").entries.iter().for_each(|entry| engine.replay(entry));
-        }
-        self.host.handle_rebuilt(engine, self.journal.head(), &mut Unobserved);
-    }
-
-    /// The one that job 1 has.
-    fn attempt(&self) -> HeldAttempt {
-        let job = self.host.state().job(JobNo(1)).expect("it was submitted");
-        HeldAttempt { job: JobNo(1), token: job.offers()[0].token }
-    }
-
-    fn statuses(&self) -> Vec<WorkerStatus> {
-        self.host.state().workers().map(|(_, worker)| worker.status).collect()
-    }
-
-    fn answers(&mut self) -> Vec<String> {
-        let replies = std::iter::from_fn(|| self.host.poll_reply());
-        let text = |reply: Reply<TestEdge>| match reply {
-            Reply::Settled(id, Ok(settled)) if settled[0].result.is_ok() => format!("{id} done"),
-            Reply::Settled(id, Ok(_)) => format!("{id} rejected"),
-            Reply::Settled(id, Err(why)) => format!("{id} {}", why.code()),
-            Reply::Seen(id, seen) => format!("{id} {:?}", seen.map_err(Unavailable::code)),
-            Reply::Snapshot(id, Ok(head)) => format!("{id} {}", head.seq),
-            Reply::Snapshot(id, Err(why)) => format!("{id} {}", why.code()),
-            reply => format!("{reply:?}"),
-        };
-        replies.map(text).collect()
-    }
-}
+use self::world::{TestEdge, World, reading};
 
 #[test]
 fn nobody_is_answered_before_it_is_durable_and_questions_neither() {

@@ -5,6 +5,7 @@
 //! Deliberately absent: sockets, clocks, and any scheduling rule of its own except the
 //! plain baselines that the engine is compared with.
 
+pub mod cluster;
 pub mod faults;
 pub mod predict;
 pub mod trace;

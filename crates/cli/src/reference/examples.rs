@@ -70,6 +70,7 @@ examples! {
         "bellwether simulate trace week.jsonl --fleet 2x1@1.0 --compare fifo";
     "bellwether simulate predict": "bellwether simulate predict week.jsonl";
     "bellwether simulate faults": "bellwether simulate faults --seeds 2";
+    "bellwether simulate cluster": "bellwether simulate cluster --seeds 2";
     "bellwether doctor": "bellwether doctor";
     "bellwether audit": "bellwether audit --action job_cancelled";
     "bellwether workers keys": "bellwether workers keys";

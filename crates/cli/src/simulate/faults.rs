@@ -3,7 +3,7 @@
 use bellwether_wire::words::counted;
 use std::collections::BTreeMap;
 
-use bellwether_sim::faults::{FaultOptions, FaultReport, run_many};
+use bellwether_sim::faults::{FaultOptions, FaultReport, Schedulers, run_many};
 use clap::Args;
 use serde::Serialize;
 
@@ -16,6 +16,13 @@ use crate::progress::Progress;
 /// Exits with 1 if an invariant was violated. A seed replays its run exactly.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
+    #[command(flatten)]
+    seeds: Seeds,
+}
+
+// Without a text of its own: it would be taken for that of the command.
+#[derive(Debug, Args)]
+pub(super) struct Seeds {
     /// How many seeds to run
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: u64,
@@ -28,8 +35,18 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
+    simulate(&arguments.seeds, Schedulers::One, "faults")
+}
+
+/// `command` replays a violation.
+pub(super) fn simulate(
+    arguments: &Seeds,
+    schedulers: Schedulers,
+    command: &str,
+) -> anyhow::Result<Verdict> {
     let progress = Progress::new(arguments.seeds, "seeds");
     let report = run_many(&FaultOptions {
+        schedulers,
         seeds: arguments.seeds,
         first_seed: arguments.seed,
         progress: Some(&|done| progress.reached(done)),
@@ -39,7 +56,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     if arguments.json {
         output::print_json(&Shown::of(&report))?;
     } else {
-        output::print(&readable(&report))?;
+        output::print(&readable(&report, command))?;
     }
     Ok(if report.violations.is_empty() { Verdict::Fine } else { Verdict::CheckFailed })
 }
@@ -81,7 +98,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-fn readable(report: &FaultReport) -> String {
+fn readable(report: &FaultReport, command: &str) -> String {
     let mut table = Table::new(&["fault", "times"]);
     for (kind, times) in &report.faults {
         table.row(vec![(*kind).to_owned(), times.to_string()]);
@@ -102,7 +119,9 @@ fn readable(report: &FaultReport) -> String {
     }
     if let Some(first) = report.violations.first() {
         let seed = first.seed;
-        text.push_str(&format!("replay it: bellwether simulate faults --seeds 1 --seed {seed}\n"));
+        text.push_str(&format!(
+            "replay it: bellwether simulate {command} --seeds 1 --seed {seed}\n"
+        ));
     } else {
         text.push_str("every invariant held\n");
     }

@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 
 use crate::exit::Verdict;
 
+mod cluster;
 mod faults;
 pub(crate) mod names;
 mod predict;
@@ -21,6 +22,7 @@ enum Command {
     Trace(trace::Arguments),
     Predict(predict::Arguments),
     Faults(faults::Arguments),
+    Cluster(cluster::Arguments),
 }
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
@@ -28,5 +30,6 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
         Command::Trace(arguments) => trace::run(arguments),
         Command::Predict(arguments) => predict::run(arguments),
         Command::Faults(arguments) => faults::run(arguments),
+        Command::Cluster(arguments) => cluster::run(arguments),
     }
 }

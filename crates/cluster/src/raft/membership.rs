@@ -86,7 +86,12 @@ pub(super) fn promote_those_who_caught_up(node: &Node, raft: &Raft) {
         return;
     }
     let end = metrics.last_log_index.unwrap_or(0);
+    // One that has died since would be missed in every majority.
+    let alive = node.alive();
     let caught_up = |id: &u64| {
+        if !alive.contains(id) {
+            return false;
+        }
         let matched = replication.get(id).copied().flatten().map(|log_id| log_id.index);
         matched.is_some_and(|index| index + LAG_MAX >= end)
     };

@@ -9,6 +9,7 @@ use super::disk::Disk;
 use super::invariants::{self, Invariant};
 use super::ledger::Ledger;
 use super::stamps::{Stamp, Stamps};
+use crate::cluster::sight::Sight;
 
 /// The invariant that no code can check while it runs: nothing panics.
 pub(crate) const NEVER_PANICS: &str = "never_panics";
@@ -49,6 +50,8 @@ pub(crate) enum Observation<'a> {
     BatchCommitted,
     /// An effect leaves the scheduler.
     Released { effect: &'a Effect, by: u32 },
+    /// A message leaves for a worker.
+    Sent { to: usize, by: u32 },
     /// An answer leaves the scheduler.
     Answered { command: &'a Command, seq: Seq, result: &'a Result<Answer, Rejection>, by: u32 },
     /// A wish is sent back without an answer. `changed` is the last position that it had brought
@@ -71,8 +74,10 @@ pub(crate) enum Observation<'a> {
     /// Quiet too, and now and then the time to look at everything. `now` is the latest time that
     /// the engine was given.
     Inspected { engine: &'a Engine, now: Timestamp },
+    /// Something of several schedulers.
+    Among(Sight<'a>),
     /// The time after healing is over.
-    Finished { engine: Option<&'a Engine>, disk: &'a Disk },
+    Finished { engine: Option<&'a Engine>, disk: Option<&'a Disk> },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,11 +112,11 @@ pub(crate) struct Court {
 }
 
 impl Court {
-    pub(crate) fn new(config: &Config, planted: Planted) -> Court {
+    /// These invariants watch, or the one of them that is to.
+    pub(crate) fn new(mut invariants: Vec<Box<dyn Invariant>>, planted: Planted) -> Court {
         let mut follower = Engine::new(Config::default());
         // It follows the same program, bugs included: they must show in what the engine does.
         Defect::plant(planted.defect, &mut follower);
-        let mut invariants = invariants::all(config);
         invariants.retain(|it| planted.only.is_none_or(|only| it.name() == only));
         Court {
             ledger: Ledger::new(Config::default()),

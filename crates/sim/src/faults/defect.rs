@@ -1,7 +1,10 @@
 //! Known bugs that can be switched on, to show that the simulator catches them.
 
+use bellwether_cluster::member::Defect as MemberDefect;
 use bellwether_core::{Engine, listed};
 use bellwether_host::{Defect as HostDefect, Edge, Host};
+
+use crate::cluster::{LogDefect, SeatDefect};
 
 listed! {
     /// A known bug of how a process reads its disk.
@@ -22,16 +25,28 @@ listed! {
 pub enum Defect {
     Disk(DiskDefect),
     Host(HostDefect),
+    /// These three are of several schedulers.
+    Member(MemberDefect),
+    Log(LogDefect),
+    Seat(SeatDefect),
     #[cfg(feature = "defects")]
     Core(bellwether_core::Defect),
 }
 
 impl Defect {
-    /// Every one there is.
+    /// Every one of a scheduler that is alone.
     #[cfg(feature = "defects")]
     pub fn all() -> impl Iterator<Item = Defect> {
         let disk = DiskDefect::ALL.iter().copied().map(Defect::Disk);
-        let host = HostDefect::ALL.iter().copied().map(Defect::Host);
+        let alone = |defect: &HostDefect| {
+            !matches!(
+                defect,
+                HostDefect::KeepsSpeculation
+                    | HostDefect::ClockGoesBack
+                    | HostDefect::ForgetsPredictions
+            )
+        };
+        let host = HostDefect::ALL.iter().copied().filter(alone).map(Defect::Host);
         let core = bellwether_core::Defect::ALL.iter().copied().map(Defect::Core);
         disk.chain(host).chain(core)
     }
@@ -62,7 +77,12 @@ impl Defect {
                 HostDefect::FollowsWallClock => {
                     &["timers_follow_monotonic_time", "no_loss_by_own_pause"]
                 }
+                // Caught among several.
+                HostDefect::KeepsSpeculation
+                | HostDefect::ClockGoesBack
+                | HostDefect::ForgetsPredictions => &[],
             },
+            Defect::Member(_) | Defect::Log(_) | Defect::Seat(_) => &[],
             Defect::Core(defect) => match defect {
                 Core::SkipFence => &["stale_token_refused", "exactly_one_result"],
                 Core::ForgetDependency => &["dependencies_first"],

@@ -4,6 +4,8 @@ use bellwether_core::model::{HeldAttempt, RevokeReason, Token};
 use bellwether_core::{Answer, Command, Offer, Rejection};
 use bellwether_host::Unavailable;
 
+use crate::cluster::due::AmongDue;
+
 #[derive(Debug, Clone)]
 pub(crate) enum Due {
     /// A command reaches the scheduler.
@@ -54,6 +56,8 @@ pub(crate) enum Due {
     },
     Client(ClientDue),
     Chaos(ChaosDue),
+    /// Of several schedulers.
+    Among(AmongDue),
     /// The faults end.
     Heals,
 }

@@ -6,28 +6,29 @@
 //! the report does not depend on how many there are.
 
 mod agenda;
-mod chaos;
-mod client;
-mod court;
-mod defect;
+pub(crate) mod chaos;
+pub(crate) mod client;
+pub(crate) mod court;
+pub(crate) mod defect;
 mod disk;
-mod due;
-mod invariants;
+pub(crate) mod due;
+pub(crate) mod fleet;
+pub(crate) mod invariants;
 mod keys;
 mod ledger;
-mod plan;
+pub(crate) mod plan;
 mod predictor;
 mod program;
-mod random;
-mod run;
-mod scheduler;
-mod stage;
+pub(crate) mod random;
+pub(crate) mod run;
+pub(crate) mod scheduler;
+pub(crate) mod stage;
 mod stamps;
-mod weather;
-mod worker;
-mod workload;
-mod world;
+pub(crate) mod weather;
+pub(crate) mod worker;
+pub(crate) mod workload;
+pub(crate) mod world;
 
 pub use court::invariant_names;
 pub use defect::{Defect, DiskDefect};
-pub use run::{FaultOptions, FaultReport, FoundViolation, run_many, trace_seed};
+pub use run::{FaultOptions, FaultReport, FoundViolation, Schedulers, run_many, trace_seed};

@@ -10,12 +10,24 @@ use std::sync::{Mutex, Once, PoisonError};
 use super::court::{NEVER_PANICS, Planted, Violation};
 use super::defect::Defect;
 use super::world::{Outcome, World};
+use crate::cluster::world as cluster;
 
 /// Violations that a report lists at the most; one is enough to act on.
 const VIOLATIONS_MAX: usize = 100;
 const HOUR: f64 = 3_600e6;
 
+/// How many schedulers there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Schedulers {
+    /// One, with successors.
+    #[default]
+    One,
+    /// Three to five that agree by votes.
+    Several,
+}
+
 pub struct FaultOptions<'a> {
+    pub schedulers: Schedulers,
     pub seeds: u64,
     pub first_seed: u64,
     pub defect: Option<Defect>,
@@ -32,6 +44,7 @@ pub struct FaultOptions<'a> {
 impl Default for FaultOptions<'_> {
     fn default() -> Self {
         FaultOptions {
+            schedulers: Schedulers::One,
             seeds: 1,
             first_seed: 1,
             defect: None,
@@ -97,7 +110,7 @@ pub fn run_many(options: &FaultOptions<'_>) -> FaultReport {
                     }
                     let seed = options.first_seed.wrapping_add(index);
                     let planted = Planted { defect: options.defect, only: options.only };
-                    let outcome = simulate(seed, planted, false);
+                    let outcome = simulate(options.schedulers, seed, planted, false);
                     if options.stop_at_first && outcome.violation.is_some() {
                         stopped.store(true, Ordering::Relaxed);
                     }
@@ -117,9 +130,13 @@ pub fn run_many(options: &FaultOptions<'_>) -> FaultReport {
 }
 
 /// Runs one seed and tells every step of it, for a person to read.
-pub fn trace_seed(seed: u64, defect: Option<Defect>) -> (Option<FoundViolation>, Vec<String>) {
+pub fn trace_seed(
+    schedulers: Schedulers,
+    seed: u64,
+    defect: Option<Defect>,
+) -> (Option<FoundViolation>, Vec<String>) {
     name_seeds_in_panics();
-    let outcome = simulate(seed, Planted { defect, only: None }, true);
+    let outcome = simulate(schedulers, seed, Planted { defect, only: None }, true);
     let steps = outcome.steps;
     (outcome.violation.map(|violation| found(seed, steps, violation)), outcome.log)
 }
@@ -166,10 +183,14 @@ thread_local! {
     static TRACED: Cell<bool> = const { Cell::new(false) };
 }
 
-fn simulate(seed: u64, planted: Planted, keeps_log: bool) -> Outcome {
+fn simulate(schedulers: Schedulers, seed: u64, planted: Planted, keeps_log: bool) -> Outcome {
     CURRENT.set(Some((seed, 0)));
     TRACED.set(keeps_log);
-    let run = || World::new(seed, planted, keeps_log).run(|step| CURRENT.set(Some((seed, step))));
+    let on_step = |step| CURRENT.set(Some((seed, step)));
+    let run = || match schedulers {
+        Schedulers::One => World::new(seed, planted, keeps_log).run(on_step),
+        Schedulers::Several => cluster::World::new(seed, planted, keeps_log).run(on_step),
+    };
     let outcome = std::panic::catch_unwind(AssertUnwindSafe(run));
     let steps = CURRENT.take().map_or(0, |(_, step)| step);
     let counts = planted.only.is_none_or(|only| only == NEVER_PANICS);

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use super::chaos;
 use super::client::Clients;
 use super::court::{Court, Observation, Planted, Violation};
-use super::due::{About, Asker, ChaosDue, Due, WorkerDue};
+use super::due::{Asker, ChaosDue, Due};
+use super::fleet::Fleet;
+use super::invariants;
 use super::plan;
 use super::random::Random;
 use super::scheduler::Scheduler;
 use super::stage::Stage;
 use super::weather::Weather;
-use super::worker::SimWorker;
 use super::workload::Workload;
 
 /// How long a healed fleet may take to end every job, in microseconds.
@@ -19,6 +20,8 @@ const HEALED_TIME_MAX: u64 = 3 * 3_600 * 1_000_000;
 /// Steps of one seed: a run that takes more goes round in circles.
 const STEPS_MAX: u64 = 400_000;
 
+/// How long a worker may take to notice that its connection is broken, in microseconds.
+const NOTICED_WITHIN: u64 = 4_000_000;
 /// Between two messages that a scheduler finds when it goes on, in microseconds at the most.
 const READ_AFTER_STOP_MAX: u64 = 2_000;
 
@@ -39,7 +42,7 @@ pub(crate) struct Outcome {
 pub(crate) struct World {
     stage: Stage,
     scheduler: Scheduler,
-    fleet: Vec<SimWorker>,
+    fleet: Fleet,
     clients: Clients,
     healed_at: Option<u64>,
 }
@@ -52,19 +55,14 @@ impl World {
         let fleet = plan::fleet(&mut random);
         let workload = Workload::new(random.fork(), fleet.len());
         let faulty_time = random.between(20_000_000, 120_000_000);
-        let court = Court::new(&config, planted);
+        let court = Court::new(invariants::all(&config), planted);
         let mut stage = Stage::new(random, weather, court, fleet.len());
         if keeps_log {
             stage.keep_log();
         }
         let scheduler = Scheduler::new(&mut stage, config.clone(), planted.defect);
-        for worker in &fleet {
-            let (index, instance) = (worker.index, worker.spec.instance);
-            let delay = stage.random.between(1, 3_000_000);
-            let due = WorkerDue::Starts;
-            stage.after(delay, Due::Worker { worker: index, instance, due });
-        }
         let specs = fleet.iter().map(|worker| worker.spec.clone()).collect();
+        let fleet = Fleet::new(&mut stage, fleet);
         let clients = Clients::new(&mut stage, workload, config, specs);
         chaos::begin(&mut stage);
         stage.after(faulty_time, Due::Heals);
@@ -82,7 +80,7 @@ impl World {
         }
         self.scheduler.inspect(&mut self.stage);
         let (engine, disk) = (self.scheduler.engine(), self.scheduler.disk());
-        self.stage.court.see(&Observation::Finished { engine, disk });
+        self.stage.court.see(&Observation::Finished { engine, disk: Some(disk) });
         self.into_outcome()
     }
 
@@ -117,40 +115,16 @@ impl World {
 
     fn come(&mut self, due: Due) {
         let Some(due) = self.scheduler.attend(due) else { return };
+        let Some(due) = self.fleet.come(&mut self.stage, due) else { return };
         let stage = &mut self.stage;
         match due {
             Due::Arrives(letter) => {
-                if !is_from_the_dead(&self.fleet, letter.from) {
+                if !self.fleet.is_from_the_dead(letter.from) {
                     self.scheduler.receive(stage, *letter);
                 }
             }
             Due::Answered { to: Asker::Client { request }, outcome } => {
                 self.clients.answered(stage, request, &outcome);
-            }
-            Due::Answered { to: Asker::Worker { worker, instance, about }, outcome } => {
-                let to = Asker::Worker { worker, instance, about };
-                let Some(worker) = awake(&mut self.fleet[worker], || Due::Answered {
-                    to,
-                    outcome: outcome.clone(),
-                }) else {
-                    return;
-                };
-                if worker.spec.instance == instance {
-                    worker.answered(stage, about, &outcome);
-                }
-            }
-            Due::Delivered { worker, instance, connection, message } => {
-                let Some(worker) = awake(&mut self.fleet[worker], || Due::Delivered {
-                    worker,
-                    instance,
-                    connection,
-                    message: message.clone(),
-                }) else {
-                    return;
-                };
-                if (worker.spec.instance, worker.connections) == (instance, connection) {
-                    worker.receive(stage, message);
-                }
             }
             Due::AppendEnds { reign } => self.scheduler.append_ends(stage, reign),
             Due::SnapshotEnds { reign } => self.scheduler.snapshot_ends(stage, reign),
@@ -159,58 +133,21 @@ impl World {
             Due::Continues { reign } => self.continue_scheduler(reign),
             Due::TakesOver { reign } => {
                 if self.scheduler.succeed(stage, reign) {
-                    self.break_connections();
+                    self.fleet.break_connections(stage, NOTICED_WITHIN);
                 }
             }
             Due::Boots => {
                 if self.scheduler.boot(stage) {
-                    self.break_connections();
+                    self.fleet.break_connections(stage, NOTICED_WITHIN);
                 }
             }
-            Due::Worker { worker, instance, due } => self.worker_due(worker, instance, due),
+            // Taken by the fleet.
+            Due::Answered { .. } | Due::Delivered { .. } | Due::Worker { .. } => {}
+            // Of several schedulers; here is one.
+            Due::Among(_) => {}
             Due::Client(due) => self.clients.due(stage, due),
             Due::Chaos(due) => self.strike(due),
             Due::Heals => self.heal(),
-        }
-    }
-
-    /// Every connection broke with the old process; each worker notices in its own time.
-    fn break_connections(&mut self) {
-        for worker in &self.fleet {
-            let delay = self.stage.random.skewed(1_000, 4_000_000);
-            let (index, instance) = (worker.index, worker.spec.instance);
-            let due = WorkerDue::Reconnects { connection: worker.connections };
-            self.stage.after(delay, Due::Worker { worker: index, instance, due });
-        }
-    }
-
-    fn worker_due(&mut self, index: usize, instance: u64, due: WorkerDue) {
-        let stage = &mut self.stage;
-        match due {
-            WorkerDue::Rejoins => {
-                stage.cut[index] = false;
-                return;
-            }
-            WorkerDue::Resumes => {
-                self.resume(index);
-                return;
-            }
-            _ => {}
-        }
-        let missed = || Due::Worker { worker: index, instance, due };
-        let Some(worker) = awake(&mut self.fleet[index], missed) else { return };
-        if worker.spec.instance == instance {
-            worker.due(stage, due);
-        }
-    }
-
-    /// A stopped worker goes on as if no time had passed: first with what it missed.
-    fn resume(&mut self, index: usize) {
-        let Some(missed) = self.fleet[index].missed.take() else { return };
-        let id = &self.fleet[index].spec.id;
-        self.stage.note(|| format!("{id} goes on"));
-        for due in missed {
-            self.come(due);
         }
     }
 
@@ -235,7 +172,7 @@ impl World {
             return;
         }
         match due {
-            ChaosDue::WorkerFault => chaos::strike(&mut self.stage, &mut self.fleet),
+            ChaosDue::WorkerFault => chaos::strike(&mut self.stage, &mut self.fleet.workers),
             ChaosDue::ClockStep => {
                 self.scheduler.step_wall_clock(&mut self.stage);
                 let delay = self.stage.random.between(1, 2 * self.stage.weather.clock_step_every);
@@ -270,39 +207,11 @@ impl World {
         self.healed_at = Some(self.stage.now);
         let delay_max = self.stage.weather.delay_max;
         self.stage.weather = Weather::calm();
-        self.stage.cut.fill(false);
         self.scheduler.heal();
         if let Some(reign) = self.scheduler.is_stopped() {
             self.continue_scheduler(reign);
         }
-        for index in 0..self.fleet.len() {
-            self.resume(index);
-            let worker = &mut self.fleet[index];
-            worker.due(&mut self.stage, WorkerDue::Recovers);
-            worker.due(&mut self.stage, WorkerDue::Starts);
-            // A stream that lost messages is broken: on a new one it learns what it must drop.
-            worker.connect(&mut self.stage);
-        }
+        self.fleet.heal(&mut self.stage);
         self.clients.heal(&mut self.stage, delay_max);
     }
-}
-
-/// A connection ends with its process, so nobody registers from beyond. What a process reported
-/// before it died may still arrive.
-fn is_from_the_dead(fleet: &[SimWorker], from: Asker) -> bool {
-    match from {
-        Asker::Worker { worker, instance, about: About::Registration { .. } } => {
-            fleet[worker].spec.instance != instance
-        }
-        Asker::Worker { .. } | Asker::Client { .. } => false,
-    }
-}
-
-/// The worker, if it runs; if it is stopped, it will hear of it when it goes on.
-fn awake(worker: &mut SimWorker, due: impl FnOnce() -> Due) -> Option<&mut SimWorker> {
-    if let Some(missed) = &mut worker.missed {
-        missed.push(due());
-        return None;
-    }
-    Some(worker)
 }

@@ -15,7 +15,7 @@ impl Invariant for DamageIsNeverSilent {
     }
 
     fn observe(&mut self, seen: &Observation<'_>, _view: &View<'_>) -> Result<(), String> {
-        let Observation::Finished { disk, .. } = seen else {
+        let Observation::Finished { disk: Some(disk), .. } = seen else {
             return Ok(());
         };
         (0..FLIPS).try_for_each(|flip| disk.notices_flip(flip))

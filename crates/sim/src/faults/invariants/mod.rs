@@ -1,16 +1,16 @@
 //! One file per promise of the scheduler. Each watches what happens and keeps only what it needs
 //! to judge the next thing.
 
-mod acked_is_kept;
-mod at_most_one_dispatch;
+pub(crate) mod acked_is_kept;
+pub(crate) mod at_most_one_dispatch;
 mod attempts_bounded;
-mod cancelled_never_succeeds;
+pub(crate) mod cancelled_never_succeeds;
 mod damage_is_never_silent;
-mod dependencies_first;
+pub(crate) mod dependencies_first;
 mod deposed_is_silent;
-mod durable_before_visible;
+pub(crate) mod durable_before_visible;
 mod effects_follow_events;
-mod exactly_one_result;
+pub(crate) mod exactly_one_result;
 mod forged_or_replayed_changes_nothing;
 mod heard;
 mod hedge_one_winner;
@@ -20,7 +20,7 @@ mod limits_hold;
 mod memory_bounded;
 mod no_loss_by_own_pause;
 mod one_id_one_job;
-mod one_key_one_job;
+pub(crate) mod one_key_one_job;
 mod quiet_moves_on;
 mod refused_never_happens;
 mod same_commands_same_events;
@@ -28,10 +28,10 @@ mod same_journal_same_hash;
 mod settings_are_kept;
 mod snapshot_equals_replay;
 mod stale_token_refused;
-mod terminal_after_heal;
-mod terminal_is_absorbing;
+pub(crate) mod terminal_after_heal;
+pub(crate) mod terminal_is_absorbing;
 mod timers_follow_monotonic_time;
-mod tokens_increase;
+pub(crate) mod tokens_increase;
 
 use std::fmt::Debug;
 

@@ -8,7 +8,7 @@ use bellwether_core::Command;
 use bellwether_core::model::{Actor, Name, Seq};
 use bellwether_host::{Edge, NumberedReport, Registration, ReportNumber, SessionInput, SessionKey};
 
-use super::Process;
+use super::Desk;
 use super::witness::Witness;
 use crate::faults::due::{About, Asker, Letter};
 use crate::faults::stage::Stage;
@@ -20,7 +20,7 @@ const NO_SESSION: SessionKey = SessionKey(0);
 const CLIENTS: u64 = 3;
 
 #[derive(Debug)]
-pub(super) struct SimEdge;
+pub(crate) struct SimEdge;
 
 impl Edge for SimEdge {
     type Asker<T> = Ticket;
@@ -34,11 +34,11 @@ impl Edge for SimEdge {
 
 /// Names a letter whose answer is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Ticket(u64);
+pub(crate) struct Ticket(u64);
 
 /// A connection of a worker's process.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Link {
+pub(crate) struct Link {
     pub(super) key: SessionKey,
     pub(super) worker: usize,
     pub(super) instance: u64,
@@ -56,7 +56,7 @@ pub(super) struct Unanswered {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Sessions {
+pub(crate) struct Sessions {
     /// The session that each worker registered on last, and which of its connections that is.
     of_worker: BTreeMap<usize, (SessionKey, (u64, u32))>,
     opened: u64,
@@ -67,7 +67,7 @@ pub(super) struct Sessions {
 
 impl Sessions {
     /// All connections are gone; what was counted goes on, so that no number is given twice.
-    pub(super) fn start_over(&mut self) {
+    pub(crate) fn start_over(&mut self) {
         self.of_worker.clear();
         self.letters.clear();
         self.reports.clear();
@@ -90,8 +90,8 @@ impl Sessions {
     }
 }
 
-impl Process {
-    pub(super) fn take(&mut self, stage: &mut Stage, letter: Letter) {
+impl Desk {
+    pub(crate) fn take(&mut self, stage: &mut Stage, letter: Letter) {
         match letter.from {
             Asker::Client { .. } => self.take_command(stage, letter),
             Asker::Worker { worker, instance, about } => {
@@ -110,6 +110,15 @@ impl Process {
         let by = Actor { name, peer: None };
         self.host.handle_commands(commands, Some(&by), ticket, &mut witness);
         self.sessions.letters.insert(ticket, self.unanswered(letter, before));
+    }
+
+    /// Something that the next leader is to know; nobody waits for an answer.
+    pub(crate) fn note(&mut self, stage: &mut Stage, name: &str, value: &str) {
+        self.sessions.numbers += 1;
+        let ticket = Ticket(self.sessions.numbers);
+        let commands = vec![Command::Note { name: Name::fixed(name), value: Name::fixed(value) }];
+        let mut witness = Witness::new(stage, &mut self.twin, self.reign);
+        self.host.handle_commands(commands, None, ticket, &mut witness);
     }
 
     fn take_message(

@@ -49,8 +49,8 @@ impl Scheduler {
         if self.crashes(stage, process, moment) {
             return false;
         }
-        while let Some(letter) = process.host.poll_deferred() {
-            process.take(stage, letter);
+        while let Some(letter) = process.desk.host.poll_deferred() {
+            process.desk.take(stage, letter);
         }
         self.take_snapshot(stage, process);
         self.begin_append(stage, process)
@@ -60,8 +60,8 @@ impl Scheduler {
 
     fn send_all(&mut self, stage: &mut Stage, process: &mut Process) -> bool {
         self.renew(stage, process);
-        for parcel in process.outgoing(stage) {
-            process.send(stage, parcel);
+        for parcel in process.desk.outgoing(stage) {
+            process.desk.send(stage, parcel);
             if self.crashes(stage, process, Moment::Releasing) {
                 return false;
             }
@@ -71,8 +71,8 @@ impl Scheduler {
 
     /// Hands what was decided to the disk, as far as the host allows it.
     fn begin_append(&mut self, stage: &mut Stage, process: &mut Process) -> bool {
-        while let Some(batch) = process.host.poll_batch() {
-            if let Some(twin) = &mut process.twin {
+        while let Some(batch) = process.desk.host.poll_batch() {
+            if let Some(twin) = &mut process.desk.twin {
                 let other = twin.take_batch();
                 stage.see(Observation::Twins { one: &batch, other: &other });
             }
@@ -91,7 +91,7 @@ impl Scheduler {
 
     fn begin_write(&self, stage: &mut Stage, process: &Process) {
         let latency = stage.random.skewed(150, 20_000);
-        stage.after(latency, Due::AppendEnds { reign: process.reign });
+        stage.after(latency, Due::AppendEnds { reign: process.desk.reign });
     }
 
     pub(crate) fn append_ends(&mut self, stage: &mut Stage, reign: u32) {
@@ -119,9 +119,9 @@ impl Scheduler {
                 scheduler.begin_write(stage, process);
             }
             let head = process.journal.head();
-            let mut witness = Witness::new(stage, &mut process.twin, reign);
-            process.host.handle_durable(head, &batch, &mut witness);
-            if let Some(twin) = &mut process.twin {
+            let mut witness = Witness::new(stage, &mut process.desk.twin, reign);
+            process.desk.host.handle_durable(head, &batch, &mut witness);
+            if let Some(twin) = &mut process.desk.twin {
                 twin.durable(head.seq);
                 twin.take_effects();
             }
@@ -201,17 +201,17 @@ impl Scheduler {
         });
         stage.note(|| format!("the append fails: {failure:?}"));
         process.appends.batches.clear();
-        process.host.handle_failure(failure);
+        process.desk.host.handle_failure(failure);
         let delay = stage.random.skewed(100, 200_000);
-        stage.after(delay, Due::Rebuilds { reign: process.reign });
+        stage.after(delay, Due::Rebuilds { reign: process.desk.reign });
         self.go_on(stage, process, Moment::Handled)
     }
 
     /// Does what the host wants done about a snapshot.
     fn take_snapshot(&mut self, stage: &mut Stage, process: &mut Process) {
         // One that has been deposed knows an older journal, and saves nothing.
-        let reigns = process.reign == self.reigns;
-        while let Some(work) = process.host.poll_snapshot() {
+        let reigns = process.desk.reign == self.reigns;
+        while let Some(work) = process.desk.host.poll_snapshot() {
             match work {
                 SnapshotWork::Begin(head) => {
                     stage.count("snapshot_begun");
@@ -223,7 +223,7 @@ impl Scheduler {
                 }
                 SnapshotWork::Piece(piece) => {
                     process.appends.write_piece(&piece);
-                    process.host.handle_piece_written();
+                    process.desk.host.handle_piece_written();
                 }
                 SnapshotWork::End(last) => {
                     let appends = &mut process.appends;
@@ -238,12 +238,12 @@ impl Scheduler {
                         stage.see(Observation::Snapshot { bytes, seq: head.seq });
                     }
                     let latency = stage.random.skewed(1_000, 500_000);
-                    stage.after(latency, Due::SnapshotEnds { reign: process.reign });
+                    stage.after(latency, Due::SnapshotEnds { reign: process.desk.reign });
                 }
                 SnapshotWork::Abandon => {
                     stage.count("snapshot_abandoned");
                     if let Some(Snapshot { head, .. }) = process.appends.saving.take() {
-                        process.host.handle_snapshot_saved(head, false);
+                        process.desk.host.handle_snapshot_saved(head, false);
                     }
                 }
             }
@@ -263,7 +263,7 @@ impl Scheduler {
             if is_saved && let Err(why) = scheduler.disk.save(&mut process.journal, &snapshot) {
                 stage.see(Observation::Unreadable { why: &why });
             }
-            let before = process.host.handle_snapshot_saved(snapshot.head, is_saved);
+            let before = process.desk.host.handle_snapshot_saved(snapshot.head, is_saved);
             if let Some(before) = before
                 && let Err(why) = scheduler.disk.truncate(&mut process.journal, before)
             {

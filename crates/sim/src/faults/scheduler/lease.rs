@@ -21,26 +21,26 @@ impl Scheduler {
     /// The reigning process is heard of no more by those who count its lease.
     pub(crate) fn cut_off(&mut self, stage: &mut Stage) {
         let Some(process) = &mut self.process else { return };
-        if process.host.mode() != Mode::Reigning || process.cut_off {
+        if process.desk.host.mode() != Mode::Reigning || process.cut_off {
             return;
         }
         process.cut_off = true;
-        stage.after(LEASE, Due::TakesOver { reign: process.reign });
+        stage.after(LEASE, Due::TakesOver { reign: process.desk.reign });
     }
 
     /// Another process takes the journal while this one lives and may not know. True if it is up.
     pub(crate) fn succeed(&mut self, stage: &mut Stage, reign: u32) -> bool {
         let waits = self.stopped.is_some();
-        let is_due = |process: &&mut Process| process.reign == reign && process.cut_off;
+        let is_due = |process: &&mut Process| process.desk.reign == reign && process.cut_off;
         let Some(process) = self.process.as_mut().filter(is_due) else { return false };
-        if waits || process.host.mode() != Mode::Reigning {
+        if waits || process.desk.host.mode() != Mode::Reigning {
             process.cut_off = false;
             return false;
         }
         let before = self.deposed.take();
         self.deposed = self.process.take();
         stage.count("takeover");
-        match before.filter(|process| process.host.mode() == Mode::Following) {
+        match before.filter(|process| process.desk.host.mode() == Mode::Following) {
             Some(follower) => self.crown(stage, follower),
             None => self.take_over(stage),
         }
@@ -56,14 +56,14 @@ impl Scheduler {
                 return false;
             }
         };
-        let known = process.host.engine().last_seq();
+        let known = process.desk.host.engine().last_seq();
         let behind = opened.snapshot.as_ref().is_some_and(|snapshot| snapshot.head.seq > known);
         if behind {
             let seed = stage.random.next();
             match self.restored(&opened, seed) {
                 Ok(engine) => {
                     let head = opened.snapshot.as_ref().map(|snapshot| snapshot.head);
-                    process.host.handle_state(engine, head.unwrap_or_default());
+                    process.desk.host.handle_state(engine, head.unwrap_or_default());
                 }
                 Err(why) => {
                     stage.see(Observation::Unreadable { why: &why });
@@ -71,21 +71,22 @@ impl Scheduler {
                 }
             }
         }
-        let known = process.host.engine().last_seq();
+        let known = process.desk.host.engine().last_seq();
         let news: Vec<_> = opened.entries.into_iter().filter(|entry| entry.seq > known).collect();
-        process.host.handle_entries(&news, journal.head());
+        process.desk.host.handle_entries(&news, journal.head());
         stage.count("follower_took_over");
-        stage.see(Observation::Recovered { engine: process.host.engine(), reign: self.reigns });
-        self.disk.keys.restart(process.host.state());
+        stage
+            .see(Observation::Recovered { engine: process.desk.host.engine(), reign: self.reigns });
+        self.disk.keys.restart(process.desk.host.state());
         let (reign, reading) = (self.reigns, self.reading(stage));
-        process.twin = None;
-        process.reign = reign;
+        process.desk.twin = None;
+        process.desk.reign = reign;
         process.wakes_at = None;
         process.cut_off = false;
         process.lease_ends = stage.now + LEASE;
-        process.sessions.start_over();
-        let mut witness = Witness::new(stage, &mut process.twin, reign);
-        process.host.reign(reading, journal.epoch(), None, &mut witness);
+        process.desk.sessions.start_over();
+        let mut witness = Witness::new(stage, &mut process.desk.twin, reign);
+        process.desk.host.reign(reading, journal.epoch(), None, &mut witness);
         process.journal = journal;
         stage.hear_again();
         self.process = Some(process);
@@ -95,15 +96,15 @@ impl Scheduler {
 
     /// Whoever keeps the journal hears of the process, unless another leads.
     pub(super) fn renew(&self, stage: &Stage, process: &mut Process) {
-        if process.reign == self.reigns && !process.cut_off {
+        if process.desk.reign == self.reigns && !process.cut_off {
             process.lease_ends = stage.now + LEASE;
         }
-        process.host.handle_lease(Micros(stage.now), Micros(process.lease_ends));
+        process.desk.host.handle_lease(Micros(stage.now), Micros(process.lease_ends));
     }
 
     pub(super) fn has_lost_its_lease(&self, stage: &Stage, process: &Process) -> bool {
-        process.reign != self.reigns
-            && process.host.mode() == Mode::Reigning
+        process.desk.reign != self.reigns
+            && process.desk.host.mode() == Mode::Reigning
             && stage.now > process.lease_ends + PATIENCE
     }
 }

@@ -12,7 +12,7 @@ use super::edge::Sessions;
 use super::journal::Appends;
 use super::lease::LEASE;
 use super::witness::Witness;
-use super::{Process, Scheduler};
+use super::{Desk, Process, Scheduler};
 use crate::faults::court::Observation;
 use crate::faults::defect::Defect;
 use crate::faults::disk::Opened;
@@ -65,7 +65,7 @@ impl Scheduler {
         if let Some(batch) = process.appends.at_the_disk() {
             match stage.random.below(3) {
                 0 => self.may_write(stage, process, &batch),
-                1 if process.reign == self.reigns => {
+                1 if process.desk.reign == self.reigns => {
                     let draw = stage.random.next();
                     self.disk.tear(&batch, draw);
                 }
@@ -73,7 +73,7 @@ impl Scheduler {
             }
         }
         // Nobody restarts one that has a successor.
-        if process.reign == self.reigns {
+        if process.desk.reign == self.reigns {
             stage.fall_deaf();
             let delay = stage.random.skewed(10_000, 8_000_000);
             stage.after(delay, Due::Boots);
@@ -118,14 +118,11 @@ impl Scheduler {
         let mut witness = Witness::new(stage, &mut twin, reign);
         host.reign(reading, journal.epoch(), settings, &mut witness);
         stage.hear_again();
-        let (appends, sessions) = (Appends::default(), Sessions::default());
+        let desk = Desk { host, twin, reign, sessions: Sessions::default() };
         self.process = Some(Process {
-            host,
+            desk,
             journal,
-            twin,
-            reign,
-            appends,
-            sessions,
+            appends: Appends::default(),
             wakes_at: None,
             lease_ends: stage.now + LEASE,
             cut_off: false,
@@ -179,8 +176,8 @@ impl Scheduler {
 
     /// A host that was deposed follows, with its own state if all of that is in the journal.
     fn follow(&mut self, stage: &mut Stage, process: &mut Process) -> bool {
-        let known = process.host.durable();
-        let rebuilt = process.host.is_ahead().then(|| {
+        let known = process.desk.host.durable();
+        let rebuilt = process.desk.host.is_ahead().then(|| {
             let mut opened = self.disk.read(&process.journal)?;
             // What follows is told when it takes over; a snapshot may be further.
             opened.entries.retain(|entry| entry.seq <= known.seq);
@@ -195,7 +192,7 @@ impl Scheduler {
             Ok(rebuilt) => {
                 stage.count(if rebuilt.is_some() { "follows_rebuilt" } else { "follows_as_it_is" });
                 let reading = self.reading(stage);
-                process.host.follow(reading, rebuilt);
+                process.desk.host.follow(reading, rebuilt);
             }
             Err(why) => stage.see(Observation::Unreadable { why: &why }),
         }
@@ -205,7 +202,7 @@ impl Scheduler {
     /// A host that was ahead of its journal is given the state that the journal makes.
     pub(crate) fn rebuild(&mut self, stage: &mut Stage, reign: u32) {
         self.with(reign, |scheduler, process| {
-            match process.host.mode() {
+            match process.desk.host.mode() {
                 Mode::Rebuilding { .. } => {}
                 Mode::Deposed => return scheduler.follow(stage, process),
                 _ => return true,
@@ -219,7 +216,7 @@ impl Scheduler {
             });
             let engine = match rebuilt {
                 Ok((engine, twin)) => {
-                    process.twin = twin;
+                    process.desk.twin = twin;
                     engine
                 }
                 Err(why) => {
@@ -230,8 +227,8 @@ impl Scheduler {
             stage.see(Observation::Recovered { engine: &engine, reign });
             scheduler.begin_round(stage, process);
             let head = process.journal.head();
-            let mut witness = Witness::new(stage, &mut process.twin, reign);
-            process.host.handle_rebuilt(engine, head, &mut witness);
+            let mut witness = Witness::new(stage, &mut process.desk.twin, reign);
+            process.desk.host.handle_rebuilt(engine, head, &mut witness);
             scheduler.go_on(stage, process, Moment::Handled)
         });
     }

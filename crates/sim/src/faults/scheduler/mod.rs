@@ -17,11 +17,10 @@ use bellwether_core::{Command, Engine};
 use bellwether_host::{Failure, Host, Mode, Reading, SnapshotRule};
 use bellwether_journal::MemoryJournal;
 
-use self::edge::{Sessions, SimEdge};
+pub(crate) use self::edge::{Sessions, SimEdge};
 use self::journal::Appends;
 use self::stop::Stopped;
-use self::witness::Witness;
-pub(crate) use self::witness::holds;
+pub(crate) use self::witness::{Witness, holds};
 use super::court::Observation;
 use super::defect::Defect;
 use super::disk::Disk;
@@ -57,15 +56,22 @@ pub(crate) struct Scheduler {
     inspected: u64,
 }
 
+/// A host, and those who talk to it.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    pub(crate) host: Host<SimEdge>,
+    /// Decides the same beside it, if there is one.
+    pub(crate) twin: Option<Engine>,
+    pub(crate) reign: u32,
+    pub(crate) sessions: Sessions,
+}
+
 /// What a crash loses.
 #[derive(Debug)]
 struct Process {
-    host: Host<SimEdge>,
+    desk: Desk,
     journal: MemoryJournal,
-    twin: Option<Engine>,
-    reign: u32,
     appends: Appends,
-    sessions: Sessions,
     wakes_at: Option<u64>,
     /// When another may take over, unless it is renewed before.
     lease_ends: u64,
@@ -99,7 +105,7 @@ impl Scheduler {
     }
 
     pub(crate) fn engine(&self) -> Option<&Engine> {
-        self.process.as_ref().map(|process| process.host.engine())
+        self.process.as_ref().map(|process| process.desk.host.engine())
     }
 
     pub(crate) fn disk(&self) -> &Disk {
@@ -108,9 +114,9 @@ impl Scheduler {
 
     /// Whether all that was decided is durable and told.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.process
-            .as_ref()
-            .is_some_and(|process| process.host.mode() == Mode::Reigning && process.host.is_quiet())
+        self.process.as_ref().is_some_and(|process| {
+            process.desk.host.mode() == Mode::Reigning && process.desk.host.is_quiet()
+        })
     }
 
     pub(crate) fn predictor_failures(&self) -> u64 {
@@ -166,17 +172,17 @@ impl Scheduler {
         // their connections broke with the takeover.
         let late = self.deposed.is_some() && letter.is_from_client() && stage.random.chance(300);
         let reign = match &self.deposed {
-            Some(deposed) if late => deposed.reign,
+            Some(deposed) if late => deposed.desk.reign,
             _ => self.reigns,
         };
         self.with(reign, |scheduler, process| {
             scheduler.begin_round(stage, process);
-            if process.host.must_wait() {
+            if process.desk.host.must_wait() {
                 stage.count("message_deferred");
-                process.host.defer(letter);
+                process.desk.host.defer(letter);
                 return true;
             }
-            process.take(stage, letter);
+            process.desk.take(stage, letter);
             scheduler.go_on(stage, process, life::Moment::Handled)
         });
     }
@@ -192,27 +198,30 @@ impl Scheduler {
             if scheduler.has_lost_its_lease(stage, process) {
                 return scheduler.append_failed(stage, process, Failure::Deposed);
             }
-            let mut witness = Witness::new(stage, &mut process.twin, reign);
-            if process.host.must_probe() {
+            let mut witness = Witness::new(stage, &mut process.desk.twin, reign);
+            if process.desk.host.must_probe() {
                 let has_room = scheduler.disk.has_room();
                 witness.stage.count(if has_room { "disk_has_room" } else { "disk_still_full" });
-                process.host.handle_probe(has_room, &mut witness);
+                process.desk.host.handle_probe(has_room, &mut witness);
             }
-            process.host.handle_tick(|()| false, &mut witness);
+            process.desk.host.handle_tick(|()| false, &mut witness);
             scheduler.go_on(stage, process, life::Moment::Handled)
         });
     }
 
     /// Lets a process act, if it is still there. It is gone if it does not survive that.
     fn with(&mut self, reign: u32, act: impl FnOnce(&mut Scheduler, &mut Process) -> bool) {
-        let of = |process: &Option<Process>| process.as_ref().is_some_and(|p| p.reign == reign);
+        let of =
+            |process: &Option<Process>| process.as_ref().is_some_and(|p| p.desk.reign == reign);
         let deposed = of(&self.deposed);
         let place = if deposed { &mut self.deposed } else { &mut self.process };
-        let Some(mut process) = place.take_if(|process| process.reign == reign) else { return };
+        let Some(mut process) = place.take_if(|process| process.desk.reign == reign) else {
+            return;
+        };
         if !act(self, &mut process) {
             return;
         }
-        self.clock_max = self.clock_max.max(process.host.now());
+        self.clock_max = self.clock_max.max(process.desk.host.now());
         *(if deposed { &mut self.deposed } else { &mut self.process }) = Some(process);
     }
 
@@ -224,17 +233,17 @@ impl Scheduler {
     /// Tells the host what time it is, before anything else.
     fn begin_round(&self, stage: &mut Stage, process: &mut Process) {
         let reading = self.reading(stage);
-        let mut witness = Witness::new(stage, &mut process.twin, process.reign);
-        process.host.handle_time(reading, &mut witness);
+        let mut witness = Witness::new(stage, &mut process.desk.twin, process.desk.reign);
+        process.desk.host.handle_time(reading, &mut witness);
     }
 
     /// Asks to be woken when the host next has something to do.
     fn set_timer(&mut self, stage: &mut Stage, process: &mut Process) -> bool {
-        let Some(deadline) = process.host.next_deadline() else { return true };
-        let at = stage.now + deadline.since(process.host.time_at(self.reading(stage))).0;
+        let Some(deadline) = process.desk.host.next_deadline() else { return true };
+        let at = stage.now + deadline.since(process.desk.host.time_at(self.reading(stage))).0;
         if process.wakes_at.is_none_or(|wakes_at| at < wakes_at) {
             process.wakes_at = Some(at);
-            stage.after(at - stage.now, Due::Wakes { reign: process.reign });
+            stage.after(at - stage.now, Due::Wakes { reign: process.desk.reign });
         }
         true
     }

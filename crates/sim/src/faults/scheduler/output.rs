@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use bellwether_core::Answer;
 use bellwether_host::{End, Outgoing, Refusal, Reply, ReportNumber, Settled, Unavailable};
 
-use super::Process;
+use super::Desk;
 use super::edge::{Link, SimEdge, Unanswered};
 use super::witness::Witness;
 use crate::faults::court::Observation;
@@ -13,13 +13,13 @@ use crate::faults::due::{About, Asker, Due, Outcome, ToWorker, WorkerDue};
 use crate::faults::stage::{Place, Stage};
 
 /// Something on its way out of the process; a crash may lose what follows it.
-pub(super) enum Parcel {
+pub(crate) enum Parcel {
     Reply(Reply<SimEdge>),
     Message(Link, Result<Outgoing<Infallible>, End<Infallible>>),
 }
 
-impl Process {
-    pub(super) fn outgoing(&mut self, stage: &mut Stage) -> Vec<Parcel> {
+impl Desk {
+    pub(crate) fn outgoing(&mut self, stage: &mut Stage) -> Vec<Parcel> {
         let mut parcels = Vec::new();
         let mut witness = Witness::new(stage, &mut self.twin, self.reign);
         self.host.drain_outgoing(&mut witness, |link, message| {
@@ -30,7 +30,7 @@ impl Process {
         parcels
     }
 
-    pub(super) fn send(&mut self, stage: &mut Stage, parcel: Parcel) {
+    pub(crate) fn send(&mut self, stage: &mut Stage, parcel: Parcel) {
         match parcel {
             Parcel::Reply(Reply::Settled(ticket, settled)) => {
                 let Some(unanswered) = self.sessions.answered(ticket) else { return };
@@ -69,6 +69,7 @@ impl Process {
 
     fn tell(&mut self, stage: &mut Stage, link: Link, message: Outgoing<Infallible>) {
         let Link { key, worker, instance, connection } = link;
+        stage.see(Observation::Sent { to: worker, by: self.reign });
         if let Some(registered) = message.registered {
             let about = About::Registration { connection };
             let to = Asker::Worker { worker, instance, about };

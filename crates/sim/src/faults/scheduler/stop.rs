@@ -17,20 +17,20 @@ pub(super) struct Stopped {
 impl Scheduler {
     /// The reigning process is stopped, often for longer than anything that it waits for.
     pub(crate) fn stop(&mut self, stage: &mut Stage) {
-        let reigns = |process: &super::Process| process.host.mode() == Mode::Reigning;
+        let reigns = |process: &super::Process| process.desk.host.mode() == Mode::Reigning;
         let Some(process) = self.process.as_ref().filter(|process| reigns(process)) else { return };
         if self.stopped.is_some() {
             return;
         }
         let length = stage.random.skewed(300_000, 120_000_000);
-        let term = process.host.state().config().unreachable_after;
+        let term = process.desk.host.state().config().unreachable_after;
         stage.count("scheduler_stopped");
         if length > term.0 {
             stage.count("scheduler_stopped_past_leases");
         }
         stage.note(|| format!("the scheduler is stopped for {length} us"));
         stage.fall_deaf();
-        let reign = process.reign;
+        let reign = process.desk.reign;
         self.stopped = Some(Stopped { reign, missed: Vec::new() });
         stage.after(length, Due::Continues { reign });
     }
@@ -57,6 +57,7 @@ impl Scheduler {
             | Due::Worker { .. }
             | Due::Client(_)
             | Due::Chaos(_)
+            | Due::Among(_)
             | Due::Heals => false,
         };
         if concerned {

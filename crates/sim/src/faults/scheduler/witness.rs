@@ -9,15 +9,15 @@ use bellwether_host::Observer;
 use crate::faults::court::Observation;
 use crate::faults::stage::Stage;
 
-pub(super) struct Witness<'a> {
-    pub(super) stage: &'a mut Stage,
+pub(crate) struct Witness<'a> {
+    pub(crate) stage: &'a mut Stage,
     twin: &'a mut Option<Engine>,
     reign: u32,
     asked: Option<(Command, Vec<HeldAttempt>, Seq)>,
 }
 
 impl<'a> Witness<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         stage: &'a mut Stage,
         twin: &'a mut Option<Engine>,
         reign: u32,
