@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use bellwether_core::model::limits::OFFERS_MAX;
-use bellwether_core::model::{Guarantee, JobNo, JobSpec, OnFailure, Submission, Target, Token};
+use bellwether_core::model::{
+    Guarantee, JobNo, JobSpec, Micros, OnFailure, Submission, Target, Token,
+};
 use bellwether_core::why::Because;
 use bellwether_core::{Command, Event, JobState, State, Why};
 use proptest::prelude::*;
@@ -35,8 +37,13 @@ proptest! {
 fn workers_hold_what_they_can(state: &State) {
     for (_, worker) in state.workers() {
         let ahead = state.config().prefetch.min(state.config().max_queue_per_worker);
-        let most = worker.spec.slots + ahead;
-        assert!(worker.held.len() <= most as usize, "{} holds too much", worker.id());
+        let attempts =
+            worker.held.iter().filter_map(|held| state.job(held.job)?.attempt(held.token));
+        let instant =
+            attempts.filter(|attempt| attempt.predicted <= Micros::from_millis(1)).count();
+        let ahead = (ahead as usize).max(instant.min(state.config().prefetch_max as usize));
+        let most = worker.spec.slots as usize + ahead;
+        assert!(worker.held.len() <= most, "{} holds too much", worker.id());
         let has = worker.spec.resources;
         assert!(has.cpu == 0 || worker.used.cpu <= has.cpu, "{} has no such cpu", worker.id());
         for held in &worker.held {

@@ -96,7 +96,11 @@ const OF_HOST: &[(HostDefect, &[&str])] = &[
     (HostDefect::AcknowledgeBeforeDurable, &["durable_before_visible", "acked_is_kept"]),
     (HostDefect::ReleaseBeforeDurable, &["durable_before_visible"]),
     (HostDefect::LeaseIgnoresPause, &["deposed_is_silent"]),
-    (HostDefect::AnswersWhenDeposed, &["deposed_is_silent", "durable_before_visible"]),
+    // It never follows again, so that it can't lead either.
+    (
+        HostDefect::AnswersWhenDeposed,
+        &["deposed_is_silent", "durable_before_visible", "leader_after_heal"],
+    ),
     (HostDefect::ForgetsPredictions, &["predictions_survive", "followers_agree"]),
     (HostDefect::ClockGoesBack, &["time_goes_on", "tokens_increase"]),
 ];

@@ -68,7 +68,8 @@ impl Defect {
                 HostDefect::IgnoreAppendFailure => &["durable_before_visible", "acked_is_kept"],
                 HostDefect::SnapshotBeforeDurable => &["snapshot_equals_replay"],
                 HostDefect::TellsUnknownAsRefused => &["refused_never_happens"],
-                HostDefect::AnswersWhenDeposed => &["deposed_is_silent"],
+                // Who does not step down keeps workers and clients from whoever reigns.
+                HostDefect::AnswersWhenDeposed => &["deposed_is_silent", "terminal_after_heal"],
                 HostDefect::ForgetsSettings => &["settings_are_kept"],
                 HostDefect::LosesEffects => &["effects_follow_events"],
                 HostDefect::ReleasesOutOfOrder => &["durable_before_visible"],

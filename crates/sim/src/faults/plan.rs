@@ -20,7 +20,7 @@ const CLASSES: [&str; 3] = ["slow", "plain", "fast"];
 pub(crate) fn config(random: &mut Random) -> Config {
     let unreachable_after = Micros::from_secs(random.between(6, 30));
     let defaults = Config::default();
-    Config {
+    let mut config = Config {
         strategy: *random.pick(&Strategy::ALL),
         shadow: random.chance(400).then(|| *random.pick(&Strategy::ALL)),
         predictor: *random.pick(&PredictorKind::ALL),
@@ -30,7 +30,6 @@ pub(crate) fn config(random: &mut Random) -> Config {
             priority: random.between(1, 500) as u32,
         },
         prefetch: random.between(0, 3) as u32,
-        prefetch_max: random.between(0, 6) as u32,
         prefetch_horizon: Micros::from_millis(random.skewed(10, 20_000)),
         max_queue_per_worker: random.between(1, 10) as u32,
         hold_max: random.below(20) as u32,
@@ -45,8 +44,7 @@ pub(crate) fn config(random: &mut Random) -> Config {
         hedge_budget_permille: *random.pick(&[0, 50, 200, 1_000]),
         fallback_threshold: random.between(1, 4) as u32,
         breaker_cooldown: Micros::from_secs(random.between(1, 10)),
-        // Often so short that many are sent at once.
-        duration_default: Micros(random.skewed(300, 5_000_000)),
+        duration_default: Micros::from_millis(random.skewed(10, 5_000)),
         model_load_default: Micros::from_secs(1),
         // Small enough that a flood meets it.
         jobs_max: *random.pick(&[15, 40, 120, 500]),
@@ -56,7 +54,13 @@ pub(crate) fn config(random: &mut Random) -> Config {
         // Few enough that most are kept elsewhere.
         idempotency_max: *random.pick(&[4, 20, 1_000_000]),
         ..defaults
+    };
+    // Not drawn, so that a setting that is new leaves the seeds what they were.
+    config.prefetch_max = 2 * config.prefetch;
+    if config.prefetch == 3 {
+        config.duration_default = Micros(500);
     }
+    config
 }
 
 /// Workers of different speed, slots, zone, class and skill. The first can do everything, so that
