@@ -105,6 +105,8 @@ impl<E: Edge> Host<E> {
     }
 
     fn grant_time(&mut self, away: Micros, observer: &mut impl Observer) {
+        // What the journal took of an absence is not counted twice.
+        self.unanswered_since = self.now;
         // One that is always late must not listen for ever.
         if self.listens_until <= self.listened_at {
             self.listens_until = self.now + away.min(LISTEN_MAX);

@@ -270,6 +270,10 @@ impl Observer for Late {
     fn late(&mut self, _away: Micros) {
         self.0 += 1;
     }
+
+    fn slow_journal(&mut self, _took: Micros) {
+        self.0 += 1;
+    }
 }
 
 #[test]
@@ -283,6 +287,21 @@ fn a_driver_that_had_nothing_to_wait_for_is_not_late() {
     world.now += 3_600_000_000;
     world.host.handle_time(reading(world.now), &mut late);
     assert_eq!(late.0, 1, "a worker could have been given up");
+}
+
+#[test]
+fn an_absence_while_the_journal_writes_is_counted_once() {
+    let mut world = World::new(Config::default());
+    with_running_job(&mut world);
+    world.submit("b");
+    let batch = world.host.poll_batch().unwrap();
+    let mut late = Late::default();
+    world.now += 60_000_000;
+    world.host.handle_time(reading(world.now), &mut late);
+    let journal = &mut world.journal;
+    let head = journal.append(journal.epoch(), journal.head().seq, &batch).unwrap();
+    world.host.handle_durable(head, &batch, &mut late);
+    assert_eq!(late.0, 1);
 }
 
 #[test]
