@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use bellwether_core::model::{
-    Config, Epoch, HeldAttempt, JobSpec, Micros, Name, Submission, Timestamp, WorkerId, WorkerNo,
-    WorkerSpec,
+    Config, Epoch, HeldAttempt, JobId, JobSpec, Micros, Name, Submission, Timestamp, WorkerId,
+    WorkerNo, WorkerSpec,
 };
 use bellwether_core::{Answer, Command, Effect, Engine, Event, Report};
 use bellwether_journal::{Head, Recorder};
@@ -191,7 +191,7 @@ impl Bench {
             timed: Vec::new(),
         };
         for number in 0..workers {
-            let id = Name::fixed(&format!("worker-{number:06}"));
+            let id = WorkerId::fixed(&format!("worker-{number:06}"));
             let spec = WorkerSpec::new(id.clone(), SLOTS);
             let answer = bench
                 .handle(Command::Register {
@@ -285,7 +285,7 @@ impl Bench {
         let number = self.next_job;
         self.next_job += 1;
         let kind = self.kinds[number as usize % KINDS].clone();
-        Ok(JobSpec::new(Name::new(&format!("job-{number:012}"))?, kind))
+        Ok(JobSpec::new(JobId::new(&format!("job-{number:012}"))?, kind))
     }
 
     fn submit(&mut self, job: JobSpec) -> anyhow::Result<f64> {

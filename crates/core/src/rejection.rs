@@ -29,7 +29,7 @@ pub enum Rejection {
     DuplicateDependency { job: JobId, dependency: JobId },
     #[error("job {job} has {given} {what}; at most {max} are allowed")]
     TooMany { job: JobId, what: &'static str, given: usize, max: usize },
-    #[error("the dependencies form a cycle: {}; remove one of them", cycle.iter().map(Name::as_str).collect::<Vec<_>>().join(" -> "))]
+    #[error("the dependencies form a cycle: {}; remove one of them", cycle.iter().map(JobId::as_str).collect::<Vec<_>>().join(" -> "))]
     Cycle { cycle: Vec<JobId> },
     #[error("job {job} asks for {given} retries; at most {max} are allowed (max_retry)")]
     RetryAboveMax { job: JobId, given: u32, max: u32 },

@@ -283,7 +283,7 @@ pub struct Listing {
 }
 
 impl Worker {
-    pub fn id(&self) -> &Name {
+    pub fn id(&self) -> &WorkerId {
         &self.spec.id
     }
 

@@ -89,7 +89,7 @@ impl State {
     /// Why the job is not further than it is.
     pub fn why(&self, no: JobNo, now: Timestamp) -> Why {
         let Some(job) = self.job(no) else {
-            return Why::plain(Name::fixed(&format!("number {no}")), Because::Unknown, now);
+            return Why::plain(JobId::fixed(&format!("number {no}")), Because::Unknown, now);
         };
         let id = job.spec.id.clone();
         match &job.state {

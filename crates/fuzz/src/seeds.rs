@@ -1,7 +1,7 @@
 //! What inputs are made of: the corpus, and what the program itself writes.
 
 use bellwether_core::model::{
-    Config, Epoch, HandoffSignature, Name, Receiver, Seq, Timestamp, Token,
+    Config, Epoch, HandoffSignature, JobId, Name, Receiver, Seq, Timestamp, Token, WorkerId,
 };
 use bellwether_journal::conformance::samples::Samples;
 use bellwether_wire::event::record_to_wire;
@@ -50,9 +50,9 @@ pub(crate) fn replies() -> Vec<Vec<u8>> {
     });
     let handoff = sign(
         Intent {
-            from: Name::fixed("w"),
-            job: Name::fixed("a"),
-            receiver: Receiver::Worker(Name::fixed("b")),
+            from: WorkerId::fixed("w"),
+            job: JobId::fixed("a"),
+            receiver: Receiver::Worker(WorkerId::fixed("b")),
             payload: b"7",
             token: Token(42),
             epoch: Epoch(3),
@@ -105,7 +105,7 @@ pub(crate) fn live_config() -> Vec<Vec<u8>> {
 pub(crate) fn submit() -> Vec<Vec<u8>> {
     let texts = runs();
     let texts = texts.iter().filter_map(|input| std::str::from_utf8(input).ok());
-    let generate = &mut || bellwether_core::model::Name::fixed("generated");
+    let generate = &mut || JobId::fixed("generated");
     let mut requests = Vec::new();
     for text in texts {
         let read = submissions(text, generate).unwrap_or_default().into_iter();

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::io::{Seek as _, Write as _};
 
-use bellwether_core::model::{JobId, Name, Submission};
+use bellwether_core::model::{JobId, Submission, WorkerId};
 use bellwether_journal::state;
 use bellwether_server::ServerConfig;
 use bellwether_server::edges::security::tokens::Tokens;
@@ -70,7 +70,7 @@ pub const TARGETS: &[Target] = &[
 ];
 
 fn generate() -> JobId {
-    Name::fixed("generated")
+    JobId::fixed("generated")
 }
 
 /// What becomes of a submission that is taken: it is recorded, read again and shown.
@@ -127,7 +127,7 @@ fn reply(input: &[u8]) {
         Ok(Reply::HandOff(handoff)) => {
             let arrived = Arrived::read(&handoff).map(|arrived| {
                 let epoch = arrived.epoch;
-                arrived.verified(Name::fixed("w"), "urn:uuid:fuzz", epoch)
+                arrived.verified(WorkerId::fixed("w"), "urn:uuid:fuzz", epoch)
             });
             drop(arrived);
         }

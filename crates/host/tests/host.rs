@@ -3,8 +3,8 @@
 mod world;
 
 use bellwether_core::model::{
-    Config, Epoch, JobNo, JobSpec, Micros, Name, Seq, Submission, Timestamp, WallAhead, WorkerSpec,
-    WorkerStatus,
+    Config, Epoch, JobId, JobNo, JobSpec, Micros, Name, Seq, Submission, Timestamp, WallAhead,
+    WorkerId, WorkerSpec, WorkerStatus,
 };
 use bellwether_core::{Command, Engine, Report};
 use bellwether_host::{
@@ -187,7 +187,7 @@ fn a_follower_applies_and_reigns_with_the_settings_of_the_journal() {
 /// A running job on a worker that is heard of no more.
 fn with_running_job(world: &mut World) {
     world.submit("a");
-    let spec = WorkerSpec::new(Name::fixed("w"), 1);
+    let spec = WorkerSpec::new(WorkerId::fixed("w"), 1);
     let worker = spec.id.clone();
     let input = SessionInput {
         worker: worker.clone(),
@@ -236,7 +236,7 @@ fn after_an_absence_everybody_has_a_full_term_and_is_heard_before_time_passes() 
 fn nobody_is_blamed_for_an_offer_that_a_slow_journal_has_kept_back() {
     let mut world = World::new(Config::default());
     for id in ["w1", "w2"] {
-        let spec = WorkerSpec::new(Name::fixed(id), 1);
+        let spec = WorkerSpec::new(WorkerId::fixed(id), 1);
         let register = Command::Register { spec, held: vec![], admission: Default::default() };
         world.host.handle_commands(vec![register], None, id, &mut Unobserved);
     }
@@ -309,8 +309,8 @@ fn whoever_waits_is_told_of_a_job_that_was_forgotten_as_it_ended() {
     let mut world = World::new(Config { retain_jobs: 0, ..Config::default() });
     world.submit("a");
     world.append_all();
-    world.host.handle_wait(vec![Name::fixed("a")], false, &(), "waiting");
-    let cancel = Command::Cancel { job: Name::fixed("a"), reason: String::new() };
+    world.host.handle_wait(vec![JobId::fixed("a")], false, &(), "waiting");
+    let cancel = Command::Cancel { job: JobId::fixed("a"), reason: String::new() };
     world.host.handle_commands(vec![cancel], None, "cancel", &mut Unobserved);
     world.append_all();
     assert!(world.host.state().job(JobNo(1)).is_none(), "it is forgotten");
@@ -321,7 +321,7 @@ fn whoever_waits_is_told_of_a_job_that_was_forgotten_as_it_ended() {
 #[test]
 fn a_driver_that_is_always_late_still_lets_time_pass() {
     let mut world = World::new(Config::default());
-    let mut job = JobSpec::new(Name::fixed("a"), Name::fixed("render"));
+    let mut job = JobSpec::new(JobId::fixed("a"), Name::fixed("render"));
     job.extras_mut().delay = Micros::from_secs(3);
     let commands = vec![Command::Submit(Submission::one(job))];
     world.host.handle_commands(commands, None, "a", &mut Unobserved);
@@ -418,7 +418,7 @@ fn with_unanswered_report() -> World {
         report: Report::Progress { permille: 1, note: String::new() },
     };
     let input = SessionInput {
-        worker: Name::fixed("w"),
+        worker: WorkerId::fixed("w"),
         register: None,
         before: Vec::new(),
         reports: vec![report],
@@ -477,7 +477,7 @@ fn a_host_that_stepped_down_follows_and_reigns_again() {
         leader.handle_entries(&record.entries, record.head());
     }
     leader.reign(reading(5), other.epoch(), None, &mut Unobserved);
-    let job = JobSpec::new(Name::fixed("c"), Name::fixed("render"));
+    let job = JobSpec::new(JobId::fixed("c"), Name::fixed("render"));
     let submit = vec![Command::Submit(Submission::one(job))];
     leader.handle_commands(submit, None, "c", &mut Unobserved);
     let batch = leader.poll_batch().unwrap();

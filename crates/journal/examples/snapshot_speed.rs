@@ -4,7 +4,7 @@
 
 #![expect(clippy::print_stdout, reason = "its output is what it is for")]
 
-use bellwether_core::model::{Config, JobSpec, Name, Submission, Timestamp};
+use bellwether_core::model::{Config, JobId, JobSpec, Name, Submission, Timestamp};
 use bellwether_core::{Command, Engine};
 use bellwether_journal::state;
 
@@ -16,7 +16,7 @@ type Failure = Box<dyn std::error::Error>;
 fn main() -> Result<(), Failure> {
     let mut engine = Engine::new(Config::default());
     for number in 0..JOBS {
-        let mut job = JobSpec::new(Name::new(&format!("job-{number}"))?, Name::fixed("resize"));
+        let mut job = JobSpec::new(JobId::new(&format!("job-{number}"))?, Name::fixed("resize"));
         job.payload = vec![b'x'; PAYLOAD_BYTES].into();
         engine.handle(Timestamp(number), Command::Submit(Submission::one(job))).result?;
         engine.take_batch();

@@ -7,7 +7,7 @@ use std::fs;
 use std::mem::take;
 use std::path::PathBuf;
 
-use bellwether_core::model::{Config, JobSpec, Name, Seq, Submission, Timestamp};
+use bellwether_core::model::{Config, JobId, JobSpec, Name, Seq, Submission, Timestamp};
 use bellwether_core::{Command, Engine, Moment};
 use bellwether_journal::state::Encoder;
 use bellwether_journal::{FileJournal, SnapshotError, state};
@@ -276,7 +276,7 @@ fn number_that_was_never_given_is_refused() {
 }
 
 fn submit(engine: &mut Engine, number: u64) {
-    let id = Name::new(&format!("job-{number}")).unwrap();
+    let id = JobId::new(&format!("job-{number}")).unwrap();
     let mut job = JobSpec::new(id, Name::fixed("resize"));
     job.payload = vec![b'x'; 100].into();
     job.idempotency_key = Some(Name::new(&format!("key-{number}")).unwrap());
@@ -286,7 +286,7 @@ fn submit(engine: &mut Engine, number: u64) {
 /// What is behind a slice and what is before it changes, ends, is forgotten and comes new.
 fn disturb(engine: &mut Engine, round: u64) {
     for step in 0..20 {
-        let job = Name::new(&format!("job-{}", (round * 20 + step) * 7 % 8_000)).unwrap();
+        let job = JobId::new(&format!("job-{}", (round * 20 + step) * 7 % 8_000)).unwrap();
         let now = Timestamp(1_000_000 + round);
         // It may have ended already.
         drop(engine.handle(now, Command::Cancel { job, reason: String::new() }));

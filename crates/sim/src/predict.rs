@@ -143,11 +143,13 @@ impl Foreteller {
 
 #[cfg(test)]
 mod tests {
+    use bellwether_core::model::{JobId, RunId};
+
     use super::*;
 
     fn job(id: &str, submit_ms: u64, duration_ms: u64) -> TraceJob {
         TraceJob {
-            id: Name::fixed(id),
+            id: JobId::fixed(id),
             kind: Name::fixed("t"),
             submit_ms,
             duration_ms,
@@ -176,11 +178,11 @@ mod tests {
     fn a_job_of_a_run_is_predicted_when_its_dependencies_have_finished() {
         let mut jobs = [job("a", 0, 100), job("b", 0, 100), job("c", 0, 100)];
         for job in &mut jobs {
-            job.run = Some(Name::fixed("run"));
+            job.run = Some(RunId::fixed("run"));
         }
         assert_eq!(within(&jobs), 0.0);
-        jobs[1].dependencies = vec![Name::fixed("a")];
-        jobs[2].dependencies = vec![Name::fixed("b")];
+        jobs[1].dependencies = vec![JobId::fixed("a")];
+        jobs[2].dependencies = vec![JobId::fixed("b")];
         assert_eq!(within(&jobs), 2.0 / 3.0);
     }
 }

@@ -4,7 +4,7 @@
 
 use std::hint::black_box;
 
-use bellwether_core::model::Name;
+use bellwether_core::model::JobId;
 use bellwether_wire::job::submission_from_wire;
 use bellwether_wire::v1;
 use bytes::Bytes;
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         })
         .collect();
     let bytes = Bytes::from(v1::SubmitRequest { submissions }.encode_to_vec());
-    let mut generate = || Name::fixed("generated");
+    let mut generate = || JobId::fixed("generated");
 
     let (mut decoding, mut parsing) = (0, 0);
     for _ in 0..ROUNDS {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bellwether_core::model::limits::{DEPENDENCIES_MAX, LABELS_MAX, RUN_JOBS_MAX};
 use bellwether_core::model::{
     AcceptedJob, Escalation, Extras, Guarantee, JobId, JobNo, JobSpec, Micros, Name, OnFailure,
-    Priority, Requirements, Resources, Submission, Target, Timestamp, TraceParent,
+    Priority, Requirements, Resources, RunId, Submission, Target, Timestamp, TraceParent,
 };
 use bytes::Bytes;
 
@@ -30,7 +30,7 @@ pub fn submission_from_wire(
     }
     at_most("jobs", wire.jobs.len(), RUN_JOBS_MAX)?;
     let run = match optional_name("run_id", &wire.run_id)? {
-        None if wire.jobs.len() > 1 => Some(generate()),
+        None if wire.jobs.len() > 1 => Some(RunId::from(generate().as_name().clone())),
         given => given,
     };
     let mut read = |job: &v1::JobSpec| {
@@ -216,12 +216,12 @@ fn escalation_from_wire(wire: &v1::Escalation) -> Result<Escalation, Malformed> 
     read().map_err(|error: Malformed| error.within("escalation"))
 }
 
-pub(crate) fn text(name: Option<&Name>) -> String {
-    name.map_or_else(String::new, Name::to_string)
+pub(crate) fn text(name: Option<&impl ToString>) -> String {
+    name.map_or_else(String::new, ToString::to_string)
 }
 
-pub fn texts(names: &[Name]) -> Vec<String> {
-    names.iter().map(Name::to_string).collect()
+pub fn texts(names: &[impl ToString]) -> Vec<String> {
+    names.iter().map(ToString::to_string).collect()
 }
 
 impl v1::JobSpec {
@@ -264,7 +264,7 @@ mod tests {
         let mut count = 0;
         move || {
             count += 1;
-            Name::fixed(&format!("generated-{count}"))
+            JobId::fixed(&format!("generated-{count}"))
         }
     }
 
@@ -280,10 +280,10 @@ mod tests {
 
     #[test]
     fn what_was_read_is_written_the_same() {
-        let mut given = JobSpec::new(Name::fixed("a"), Name::fixed("t"));
+        let mut given = JobSpec::new(JobId::fixed("a"), Name::fixed("t"));
         given.requirements_mut().target = Target::Role(Name::fixed("r"));
         given.requirements_mut().capabilities = Box::new([Name::fixed("avx"), Name::fixed("gpu")]);
-        given.dependencies = Box::new([Name::fixed("b")]);
+        given.dependencies = Box::new([JobId::fixed("b")]);
         given.timeout = Some(Micros(5));
         given.retry = Some(0);
         given.priority = Priority::Critical;

@@ -32,7 +32,8 @@ pub mod worker;
 // Workers find handlers by the rule that placement goes by.
 pub use bellwether_core::handlers_of;
 pub use bellwether_core::model::{
-    Epoch, Handoff, HandoffSignature, Name, Receiver, Timestamp, Token, TraceParent, WorkerKey,
+    Epoch, Handoff, HandoffSignature, JobId, Name, Receiver, Timestamp, Token, TraceParent,
+    WorkerId, WorkerKey,
 };
 pub use malformed::{Malformed, Problem};
 pub use mirror::Mirror;

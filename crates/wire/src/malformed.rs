@@ -3,7 +3,7 @@
 use std::fmt;
 
 use bellwether_core::model::ids::NameError;
-use bellwether_core::model::{Micros, Name, excerpt, is_made_by_scheduler};
+use bellwether_core::model::{JobId, Micros, Name, excerpt, is_made_by_scheduler};
 
 /// The longest timeout, delay or other span that is accepted: a hundred years, far from where
 /// adding it to a time could overflow.
@@ -70,21 +70,25 @@ impl Malformed {
     }
 }
 
-pub(crate) fn name(field: &str, text: &str) -> Result<Name, Malformed> {
+/// A name, or an id, which is one.
+pub(crate) fn name<N: From<Name>>(field: &str, text: &str) -> Result<N, Malformed> {
     if text.is_empty() {
         return Err(Malformed::missing(field));
     }
-    Name::new(text).map_err(|error| Malformed::new(field, error))
+    Name::new(text).map(N::from).map_err(|error| Malformed::new(field, error))
 }
 
 /// No name is empty, so an empty one stands for none.
-pub(crate) fn optional_name(field: &str, text: &str) -> Result<Option<Name>, Malformed> {
+pub(crate) fn optional_name<N: From<Name>>(
+    field: &str,
+    text: &str,
+) -> Result<Option<N>, Malformed> {
     if text.is_empty() { Ok(None) } else { name(field, text).map(Some) }
 }
 
 /// An id that somebody gives to a job. Those that the scheduler makes are unique because nobody else makes
 /// them.
-pub(crate) fn chosen_id(field: &str, id: Option<Name>) -> Result<Option<Name>, Malformed> {
+pub(crate) fn chosen_id(field: &str, id: Option<JobId>) -> Result<Option<JobId>, Malformed> {
     match id {
         Some(id) if is_made_by_scheduler(&id) => {
             let wanted =
@@ -95,16 +99,17 @@ pub(crate) fn chosen_id(field: &str, id: Option<Name>) -> Result<Option<Name>, M
     }
 }
 
-pub(crate) fn names<T: AsRef<str>>(
+pub(crate) fn names<N: From<Name>, T: AsRef<str>>(
     field: &str,
     list: &[T],
     max: usize,
-) -> Result<Vec<Name>, Malformed> {
+) -> Result<Vec<N>, Malformed> {
     at_most(field, list.len(), max)?;
     list.iter()
         .enumerate()
         .map(|(index, text)| {
             Name::new(text.as_ref())
+                .map(N::from)
                 .map_err(|error| Malformed::new(format!("{field}[{index}]"), error))
         })
         .collect()
@@ -116,7 +121,7 @@ pub(crate) fn label_set<T: AsRef<str>>(
     list: &[T],
     max: usize,
 ) -> Result<Box<[Name]>, Malformed> {
-    let mut names = names(field, list, max)?;
+    let mut names: Vec<Name> = names(field, list, max)?;
     names.sort_unstable();
     names.dedup();
     Ok(names.into())

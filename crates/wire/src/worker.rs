@@ -5,8 +5,8 @@ use bellwether_core::model::limits::{
     LABELS_MAX, SPEED_PERMILLE_MAX, TEXT_BYTES_MAX, TYPES_MAX, WORKER_SLOTS_MAX,
 };
 use bellwether_core::model::{
-    FailureCause, Heartbeat, HeldAttempt, JobNo, Micros, Name, Resources, RevokeReason, Token,
-    TraceParent, WorkerSpec,
+    FailureCause, Heartbeat, HeldAttempt, JobNo, Micros, Name, Resources, RevokeReason, RunId,
+    Token, TraceParent, WorkerSpec,
 };
 use bellwether_core::{Rejection, Report};
 use bytes::Bytes;
@@ -146,7 +146,7 @@ pub fn model_loaded_from_wire(wire: &v1::ModelLoaded) -> Result<(Name, Micros), 
 }
 
 /// `run` is the name of the run that the job belongs to, `trace` what the attempt belongs to.
-pub fn offer_to_wire(offer: &Offer, run: Option<&Name>, trace: Option<TraceParent>) -> v1::Offer {
+pub fn offer_to_wire(offer: &Offer, run: Option<&RunId>, trace: Option<TraceParent>) -> v1::Offer {
     let spec = v1::JobSpec { trace_parent: Bytes::new(), ..job_to_wire(&offer.spec) };
     v1::Offer {
         job: offer.attempt.job.0,

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::Context as _;
-use bellwether_core::model::{JobId, Name};
+use bellwether_core::model::{JobId, RunId};
 use bellwether_sdk::client::Accepted;
 use bellwether_sdk::{Client, Refusal, automatic_key, new_id, v1};
 use bellwether_wire::job::{submission_to_wire, taken_job_from_wire};
@@ -69,7 +69,7 @@ impl Handed {
     }
 
     fn of(plan: Plan, yaml: bool) -> anyhow::Result<Handed> {
-        let run = plan.run().map(Name::to_string).unwrap_or_default();
+        let run = plan.run().map(RunId::to_string).unwrap_or_default();
         let (is_array, jobs) = (plan.array().is_some(), plan.jobs());
         if plan.is_large() {
             return Ok(Handed { run, is_array, jobs, what: What::Large(Box::new(plan)) });
@@ -89,7 +89,7 @@ impl Handed {
 }
 
 fn generated() -> JobId {
-    Name::new(&new_id()).expect("a generated id is a name")
+    JobId::new(&new_id()).expect("a generated id is a name")
 }
 
 pub(super) fn read(path: &Path, set: &Texts) -> anyhow::Result<Vec<Handed>> {

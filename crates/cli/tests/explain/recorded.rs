@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use bellwether_core::model::{
-    Config, FailureCause, HeldAttempt, JobSpec, Micros, Name, Priority, Seq, Strategy, Submission,
-    Timestamp, WorkerId, WorkerSpec,
+    Config, FailureCause, HeldAttempt, JobId, JobSpec, Micros, Name, Priority, RunId, Seq,
+    Strategy, Submission, Timestamp, WorkerId, WorkerSpec,
 };
 use bellwether_core::{Command, Effect, Engine, Entry, Event, Report};
 use bellwether_journal::file::FileOptions;
@@ -54,7 +54,7 @@ impl Recording {
         driver.command(Command::Configure { config: Box::new(config), expected_version: None })?;
         for number in 0..12 {
             let (class, percent) = if number % 3 == 0 { ("slow", 250) } else { ("fast", 100) };
-            let id = Name::new(&format!("w{number:02}"))?;
+            let id = WorkerId::new(&format!("w{number:02}"))?;
             let spec = WorkerSpec { class: Name::new(class)?, ..WorkerSpec::new(id.clone(), 4) };
             driver.workers.push((id, percent));
             driver.command(Command::Register {
@@ -114,7 +114,7 @@ impl Recording {
 fn submission(number: usize, made: usize, jobs: usize) -> Result<Submission> {
     let job = |index: usize| -> Result<JobSpec> {
         let kind = Name::new(["resize", "encode", "index"][index % 3])?;
-        let mut job = JobSpec::new(Name::new(&format!("job-{index}"))?, kind);
+        let mut job = JobSpec::new(JobId::new(&format!("job-{index}"))?, kind);
         job.priority = [Priority::Normal, Priority::High, Priority::Low][index % 7 % 3];
         job.extras_mut().input_bytes = Some(1 << (index % 11));
         Ok(job)
@@ -126,11 +126,11 @@ fn submission(number: usize, made: usize, jobs: usize) -> Result<Submission> {
     for index in made..made + RUN_JOBS {
         let mut member = job(index)?;
         if index > made {
-            member.depend_on(Name::new(&format!("job-{made}"))?);
+            member.depend_on(JobId::new(&format!("job-{made}"))?);
         }
         members.push(member);
     }
-    let run = Some(Name::new(&format!("run-{number}"))?);
+    let run = Some(RunId::new(&format!("run-{number}"))?);
     Ok(Submission::of(run, members))
 }
 

@@ -8,7 +8,9 @@ use bellwether_sdk::NewJob;
 use bellwether_wire::json::handoff::{HandoffForm, from_wire};
 use bellwether_wire::signing::Secret;
 use bellwether_wire::signing::handoff::{Intent, sign, signature_text};
-use bellwether_wire::{Epoch, Handoff, HandoffSignature, Name, Receiver, Timestamp, Token, v1};
+use bellwether_wire::{
+    Epoch, Handoff, HandoffSignature, JobId, Receiver, Timestamp, Token, WorkerId, v1,
+};
 use serde_json::{Value, json};
 
 use crate::site::Site;
@@ -35,9 +37,9 @@ struct Forge {
 impl Forge {
     fn handoff(&self, job: &HeldJob, change: impl FnOnce(&mut Intent<'_>)) -> Handoff {
         let mut intent = Intent {
-            from: Name::fixed("agentA"),
-            job: Name::fixed(&job.id),
-            receiver: Receiver::Worker(Name::fixed("agentB")),
+            from: WorkerId::fixed("agentA"),
+            job: JobId::fixed(&job.id),
+            receiver: Receiver::Worker(WorkerId::fixed("agentB")),
             payload: PAYLOAD.as_bytes(),
             token: Token(job.token),
             epoch: Epoch(self.epoch),

@@ -9,7 +9,9 @@ use bellwether_sdk::{Client, v1};
 use bellwether_wire::json::reply::{Place, seal};
 use bellwether_wire::signing::Secret;
 use bellwether_wire::signing::handoff::{ChainReader, Intent, sign, signature_text};
-use bellwether_wire::{Epoch, Handoff, HandoffSignature, Name, Receiver, Timestamp, Token};
+use bellwether_wire::{
+    Epoch, Handoff, HandoffSignature, JobId, Receiver, Timestamp, Token, WorkerId,
+};
 use serde_json::{Value, json};
 
 use crate::hand::Hand;
@@ -245,9 +247,9 @@ async fn a_job_is_handed_on_over_a_queue_once() -> Result<()> {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
     let handoff = sign(
         Intent {
-            from: Name::fixed("agentA"),
-            job: Name::fixed("j"),
-            receiver: Receiver::Worker(Name::fixed("agentB")),
+            from: WorkerId::fixed("agentA"),
+            job: JobId::fixed("j"),
+            receiver: Receiver::Worker(WorkerId::fixed("agentB")),
             payload: b"[7]",
             token: Token(held.token),
             epoch: Epoch(from.epoch),
@@ -269,7 +271,7 @@ async fn a_job_is_handed_on_over_a_queue_once() -> Result<()> {
     ensure!(offer["payload_hash"] == form["payload_hash"], "{offer}");
     let reader = ChainReader {
         scheduler: &to.scheduler,
-        job: &Name::fixed("j"),
+        job: &JobId::fixed("j"),
         payload: b"[7]",
         worker: "agentB",
         roles: &[],
@@ -307,9 +309,9 @@ fn forged_handoffs(
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
     let now = u64::try_from(now.as_micros())?;
     let intent = || Intent {
-        from: Name::fixed("agentA"),
-        job: Name::fixed(&of.id),
-        receiver: Receiver::Worker(Name::fixed("agentB")),
+        from: WorkerId::fixed("agentA"),
+        job: JobId::fixed(&of.id),
+        receiver: Receiver::Worker(WorkerId::fixed("agentB")),
         payload: b"[7]",
         token: Token(of.token),
         epoch: Epoch(hand.epoch),
@@ -393,9 +395,9 @@ async fn of_a_thousand_forged_handoffs_none_is_taken_and_the_honest_ones_all_are
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
     let honest = held.iter().map(|attempt| {
         let intent = Intent {
-            from: Name::fixed("agentA"),
-            job: Name::fixed(&attempt.id),
-            receiver: Receiver::Worker(Name::fixed("agentB")),
+            from: WorkerId::fixed("agentA"),
+            job: JobId::fixed(&attempt.id),
+            receiver: Receiver::Worker(WorkerId::fixed("agentB")),
             payload: b"[7]",
             token: Token(attempt.token),
             epoch: Epoch(from.epoch),

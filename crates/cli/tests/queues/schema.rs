@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
-use bellwether_core::model::Name;
+use bellwether_core::model::JobId;
 use bellwether_wire::json::{reply_from_json, submission_from_json};
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ fn the_examples_are_understood() -> Result<()> {
     let examples = examples()?;
     for submission in examples["submission"].as_array().context("a list")? {
         let raw = serde_json::value::to_raw_value(submission)?;
-        submission_from_json(&raw, &mut || Name::fixed("generated"))?;
+        submission_from_json(&raw, &mut || JobId::fixed("generated"))?;
     }
     for reply in examples["reply"].as_array().context("a list")? {
         reply_from_json(reply.to_string().as_bytes())?;

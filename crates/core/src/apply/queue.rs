@@ -8,7 +8,7 @@ use crate::index::timers::Timer;
 use crate::life::{Counts, Moved};
 use crate::model::{
     AcceptedJob, Attempt, Handoff, JobNo, JobStatus, MaybeWorker, Name, Phase, Priority,
-    Requirements, Seq, Strategy, TakenKey, Target, Timestamp, Token, WorkerNo,
+    Requirements, Seq, Strategy, TakenKey, Target, Timestamp, Token, WorkerId, WorkerNo,
     is_made_by_scheduler,
 };
 use crate::place::rank::priority_bonus;
@@ -102,7 +102,7 @@ impl State {
         self.enter_class(no);
         self.index.ids.insert(spec.id.clone(), no);
         if !is_made_by_scheduler(&spec.id) {
-            self.ids.push_back(TakenKey { at, name: spec.id.clone(), job: no });
+            self.ids.push_back(TakenKey { at, name: spec.id.as_name().clone(), job: no });
         }
         if let Some(key) = &spec.idempotency_key {
             self.index.keys.insert(key.clone(), no);
@@ -276,7 +276,7 @@ impl State {
         #[cfg(feature = "defects")]
         let given = given.filter(|_| !self.has(crate::defect::Defect::IgnoresReceiver));
         let target = match (&job.pinned, given, role) {
-            (Some(worker), _, _) => Target::Receiver(Name::clone(worker)),
+            (Some(worker), _, _) => Target::Receiver(WorkerId::clone(worker)),
             (None, Some(given), _) => given,
             (None, None, Some(role)) => Target::Role(role),
             (None, None, None) => return job.spec.requirements.clone(),

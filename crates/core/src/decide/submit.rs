@@ -9,8 +9,8 @@ use crate::event::{Event, RunHeader};
 use crate::model::limits::{DEPENDENCIES_MAX, LABELS_MAX, RUN_JOBS_MAX};
 use crate::model::queue::Queue;
 use crate::model::{
-    AcceptedJob, JobNo, JobSpec, KeyFound, KeysSeen, Micros, MovedKey, Name, RunId, Submission,
-    TakenKey, Timestamp, is_made_by_scheduler,
+    AcceptedJob, JobNo, JobSpec, KeyFound, KeysSeen, Micros, MovedKey, RunId, Submission, TakenKey,
+    Timestamp, is_made_by_scheduler,
 };
 use crate::place::backpressure::admit;
 use crate::place::rank::{RankTerms, rank};
@@ -193,7 +193,7 @@ impl Engine {
         let id = match run {
             Some(id) => id,
             None if jobs == 1 => return Ok(None),
-            None => Name::fixed(&format!("run-{number}")),
+            None => RunId::fixed(&format!("run-{number}")),
         };
         match self.state.index.run_ids.get(&id).copied() {
             None => Ok(Some(RunHeader { run: number, id })),

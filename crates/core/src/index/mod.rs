@@ -29,19 +29,19 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use self::names::Names;
-use crate::model::{Actor, ActorNo, JobNo, Name, WorkerNo};
+use crate::model::{Actor, ActorNo, JobId, JobNo, Name, RunId, RunNo, WorkerId, WorkerNo};
 
 /// A map for look-ups only: its order means nothing, so it is never walked.
 pub(crate) type FixedMap<K, V> = HashMap<K, V, FxBuildHasher>;
 
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    pub(crate) ids: Names<JobNo>,
-    pub(crate) run_ids: Names<crate::model::RunNo>,
-    pub(crate) worker_ids: FixedMap<Name, WorkerNo>,
-    pub(crate) keys: Names<JobNo>,
+    pub(crate) ids: Names<JobId, JobNo>,
+    pub(crate) run_ids: Names<RunId, RunNo>,
+    pub(crate) worker_ids: FixedMap<WorkerId, WorkerNo>,
+    pub(crate) keys: Names<Name, JobNo>,
     /// Of those in `State::ids`, the ones whose jobs are forgotten.
-    pub(crate) former_ids: Names<JobNo>,
+    pub(crate) former_ids: Names<JobId, JobNo>,
     pub(crate) actors: FixedMap<Actor, ActorNo>,
     pub(crate) classes: classes::Classes,
     pub(crate) groups: groups::Groups,

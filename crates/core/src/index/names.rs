@@ -7,47 +7,47 @@ use std::hash::BuildHasher as _;
 use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 
-use crate::model::Name;
-
 const PARTS: usize = 256;
 
 #[derive(Debug)]
-pub(crate) struct Names<V> {
-    parts: Box<[HashTable<(Name, V)>]>,
+pub(crate) struct Names<K, V> {
+    parts: Box<[HashTable<(K, V)>]>,
 }
 
-impl<V> Default for Names<V> {
+impl<K, V> Default for Names<K, V> {
     fn default() -> Self {
         Names { parts: (0..PARTS).map(|_| HashTable::new()).collect() }
     }
 }
 
-impl<V> Names<V> {
+impl<K: Borrow<str>, V> Names<K, V> {
     pub(crate) fn get(&self, name: &(impl Borrow<str> + ?Sized)) -> Option<&V> {
         let (name, hash) = (name.borrow(), hash_of(name.borrow()));
-        let found = self.parts[part(hash)].find(hash, |(other, _)| other.as_str() == name);
+        let found = self.parts[part(hash)].find(hash, |(other, _)| other.borrow() == name);
         found.map(|(_, value)| value)
     }
 
-    pub(crate) fn contains(&self, name: &Name) -> bool {
+    pub(crate) fn contains(&self, name: &K) -> bool {
         self.get(name).is_some()
     }
 
     /// In place of what was there.
-    pub(crate) fn insert(&mut self, name: Name, value: V) {
-        let hash = hash_of(name.as_str());
+    pub(crate) fn insert(&mut self, name: K, value: V) {
+        let hash = hash_of(name.borrow());
         let part = &mut self.parts[part(hash)];
-        match part.find_mut(hash, |(other, _)| *other == name) {
+        match part.find_mut(hash, |(other, _)| other.borrow() == name.borrow()) {
             Some(found) => found.1 = value,
             None => {
-                part.insert_unique(hash, (name, value), |(name, _)| hash_of(name.as_str()));
+                part.insert_unique(hash, (name, value), |(name, _)| hash_of(name.borrow()));
             }
         }
     }
 
-    pub(crate) fn remove(&mut self, name: &Name) {
-        let hash = hash_of(name.as_str());
-        if let Ok(found) = self.parts[part(hash)].find_entry(hash, |(other, _)| other == name) {
+    pub(crate) fn remove(&mut self, name: &(impl Borrow<str> + ?Sized)) {
+        let (name, hash) = (name.borrow(), hash_of(name.borrow()));
+        if let Ok(found) =
+            self.parts[part(hash)].find_entry(hash, |(other, _)| other.borrow() == name)
+        {
             found.remove();
         }
     }

@@ -1,7 +1,7 @@
 //! The index of a state of which only the facts are known.
 
 use super::timers::Timer;
-use crate::model::{JobNo, WorkerNo};
+use crate::model::{JobId, JobNo, WorkerNo};
 use crate::state::{JobState, Listing, State};
 
 impl State {
@@ -11,7 +11,7 @@ impl State {
             self.index.run_ids.insert(run.id.clone(), no);
         }
         for id in self.ids.iter().filter(|id| self.jobs.get(id.job).is_none()) {
-            self.index.former_ids.insert(id.name.clone(), id.job);
+            self.index.former_ids.insert(JobId::from(id.name.clone()), id.job);
         }
         for key in self.keys.iter() {
             self.index.keys.insert(key.name.clone(), key.job);

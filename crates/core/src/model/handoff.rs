@@ -22,7 +22,7 @@ impl Receiver {
     pub fn parse(text: &str) -> Result<Receiver, NameError> {
         match text.strip_prefix(ROLE) {
             Some(role) => Name::new(role).map(Receiver::Role),
-            None => Name::new(text).map(Receiver::Worker),
+            None => WorkerId::new(text).map(Receiver::Worker),
         }
     }
 

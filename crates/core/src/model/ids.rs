@@ -17,10 +17,6 @@ use super::limits::NAME_BYTES_MAX;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Name(Arc<str>);
 
-pub type JobId = Name;
-pub type RunId = Name;
-pub type WorkerId = Name;
-
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     #[error("a name is empty")]
@@ -59,6 +55,12 @@ impl Name {
     }
 }
 
+impl AsRef<str> for Name {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
 impl std::borrow::Borrow<str> for Name {
     fn borrow(&self) -> &str {
         &self.0
@@ -76,6 +78,83 @@ impl fmt::Debug for Name {
         fmt::Debug::fmt(&self.0, f)
     }
 }
+
+macro_rules! id {
+    ($(#[$doc:meta])* $id:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $id(Name);
+
+        impl $id {
+            /// # Errors
+            /// As [`Name::new`].
+            pub fn new(text: &str) -> Result<$id, NameError> {
+                Name::new(text).map($id)
+            }
+
+            /// For ids that the program itself writes.
+            ///
+            /// # Panics
+            /// If the text is not a valid name.
+            pub fn fixed(text: &str) -> $id {
+                $id(Name::fixed(text))
+            }
+
+            pub fn as_str(&self) -> &str {
+                self.0.as_str()
+            }
+
+            /// The id as the name that it is, where names of several kinds are kept together.
+            pub fn as_name(&self) -> &Name {
+                &self.0
+            }
+        }
+
+        impl From<Name> for $id {
+            fn from(name: Name) -> $id {
+                $id(name)
+            }
+        }
+
+        impl AsRef<str> for $id {
+            fn as_ref(&self) -> &str {
+                self.as_str()
+            }
+        }
+
+        impl std::borrow::Borrow<str> for $id {
+            fn borrow(&self) -> &str {
+                self.as_str()
+            }
+        }
+
+        impl fmt::Display for $id {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl fmt::Debug for $id {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&self.0, f)
+            }
+        }
+    };
+}
+
+id!(
+    /// What a job is called by whoever submitted it, or by the scheduler if they did not say.
+    JobId
+);
+id!(
+    /// What a run is called.
+    RunId
+);
+id!(
+    /// What a worker calls itself.
+    WorkerId
+);
 
 macro_rules! number {
     ($(#[$doc:meta])* $name:ident, $inner:ty) => {

@@ -1,7 +1,7 @@
 //! Idempotency keys and given ids: what is remembered of them here, and what others know of those that
 //! are not.
 
-use super::{JobNo, JobSpec, Name, Timestamp};
+use super::{JobId, JobNo, JobSpec, Name, Timestamp};
 
 /// A key or an id that stands for a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub struct MovedKey {
 /// Whether an id is of the form that the scheduler makes for jobs without one: `job-`, its epoch, a salt
 /// of four digits and a number. Nobody may give such an id, so it is unique by itself and is not
 /// remembered for longer than its job. Recorded ids are judged by this, so it must stay what it is.
-pub fn is_made_by_scheduler(id: &Name) -> bool {
+pub fn is_made_by_scheduler(id: &JobId) -> bool {
     let Some(rest) = id.as_str().strip_prefix("job-") else { return false };
     let mut parts = rest.split('-');
     let number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());

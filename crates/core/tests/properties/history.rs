@@ -1,8 +1,8 @@
 //! Random histories: steps that mean something in whatever state they meet.
 
 use bellwether_core::model::{
-    Config, Escalation, FailureCause, Guarantee, Heartbeat, HeldAttempt, JobNo, JobSpec, Micros,
-    Name, OnFailure, Phase, Priority, Submission, Target, WorkerSpec, config,
+    Config, Escalation, FailureCause, Guarantee, Heartbeat, HeldAttempt, JobId, JobNo, JobSpec,
+    Micros, Name, OnFailure, Phase, Priority, Submission, Target, WorkerSpec, config,
 };
 use bellwether_core::{Command, Report};
 use proptest::prelude::*;
@@ -219,11 +219,11 @@ fn kind_name(kind: usize) -> Name {
 }
 
 /// Jobs that the engine still knows, oldest first.
-fn known_jobs(world: &World) -> Vec<Name> {
+fn known_jobs(world: &World) -> Vec<JobId> {
     world.engine.state().jobs().map(|(_, job)| job.spec.id.clone()).collect()
 }
 
-fn new_job(world: &World, wish: &Wish, offset: u64, own: &[Name]) -> JobSpec {
+fn new_job(world: &World, wish: &Wish, offset: u64, own: &[JobId]) -> JobSpec {
     let number = world.engine.state().totals().submitted + offset;
     let mut job = JobSpec::new(name(&format!("j{number}")), kind_name(wish.kind));
     job.priority = Priority::ALL[wish.priority];
@@ -239,7 +239,7 @@ fn new_job(world: &World, wish: &Wish, offset: u64, own: &[Name]) -> JobSpec {
     let mut earlier = known_jobs(world);
     earlier.extend_from_slice(own);
     let back = wish.after.iter().filter_map(|back| earlier.len().checked_sub(*back));
-    let mut after: Vec<Name> = back.map(|position| earlier[position].clone()).collect();
+    let mut after: Vec<JobId> = back.map(|position| earlier[position].clone()).collect();
     after.sort();
     after.dedup();
     job.dependencies = after.into();
@@ -258,7 +258,7 @@ fn new_job(world: &World, wish: &Wish, offset: u64, own: &[Name]) -> JobSpec {
 fn submit_run(world: &mut World, wishes: &[Wish]) {
     let mut jobs: Vec<JobSpec> = Vec::new();
     for (offset, wish) in wishes.iter().enumerate() {
-        let own: Vec<Name> = jobs.iter().map(|job| job.id.clone()).collect();
+        let own: Vec<JobId> = jobs.iter().map(|job| job.id.clone()).collect();
         jobs.push(new_job(world, wish, offset as u64, &own));
     }
     steer(world, Command::Submit(Submission::of(None, jobs)));
@@ -322,7 +322,7 @@ fn beat(world: &mut World, who: usize, load: u32, queue: u32, overloaded: bool) 
     }
 }
 
-fn with_job(world: &mut World, nth: usize, command: impl FnOnce(Name) -> Command) {
+fn with_job(world: &mut World, nth: usize, command: impl FnOnce(JobId) -> Command) {
     let jobs = known_jobs(world);
     if let Some(job) = jobs.iter().rev().nth(nth) {
         steer(world, command(job.clone()));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bellwether_core::model::{
-    Config, JobNo, JobSpec, Micros, Phase, Priority, Submission, Timestamp, WorkerSpec,
+    Config, JobId, JobNo, JobSpec, Micros, Phase, Priority, Submission, Timestamp, WorkerSpec,
 };
 use bellwether_core::{Command, Event, JobState, Report};
 use proptest::prelude::*;
@@ -36,7 +36,7 @@ fn work_for_a_second(world: &mut World) {
 }
 
 fn graph(edges: &[(usize, usize)], count: usize) -> Vec<JobSpec> {
-    let id = |position: usize| name(&format!("j{position}"));
+    let id = |position: usize| JobId::fixed(&format!("j{position}"));
     let mut jobs: Vec<JobSpec> =
         (0..count).map(|position| JobSpec::new(id(position), name("t"))).collect();
     for (one, other) in edges {

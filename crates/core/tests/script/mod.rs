@@ -294,31 +294,31 @@ impl Player {
 
 /// Commands that name a job, a worker or a type and nothing more.
 fn steer(words: &Words<'_>) -> Command {
-    let about = name(words.about());
+    let about = words.about();
     match words.plain[0] {
-        "cancel" => Command::Cancel { job: about, reason: "on request".to_owned() },
-        "retry" => Command::Retry { job: about, force: words.says("force") },
-        "pin" => Command::Pin { job: about, worker: name(words.plain[2]) },
-        "drain" => Command::Drain { worker: about },
-        "undrain" => Command::Undrain { worker: about },
-        "leave" => Command::Leave { worker: about },
-        "pause" => Command::Pause { kind: about },
-        "unpause" => Command::Unpause { kind: about },
+        "cancel" => Command::Cancel { job: name(about), reason: "on request".to_owned() },
+        "retry" => Command::Retry { job: name(about), force: words.says("force") },
+        "pin" => Command::Pin { job: name(about), worker: name(words.plain[2]) },
+        "drain" => Command::Drain { worker: name(about) },
+        "undrain" => Command::Undrain { worker: name(about) },
+        "leave" => Command::Leave { worker: name(about) },
+        "pause" => Command::Pause { kind: name(about) },
+        "unpause" => Command::Unpause { kind: name(about) },
         "invite" => Command::Invite {
-            worker: about,
+            worker: name(about),
             ticket: parse::ticket(words.plain[2]),
             terms: parse::terms(words),
             lasts: words.get("lasts").map_or(span("1h"), span),
         },
         "approve" => Command::ApproveKey {
-            worker: about,
+            worker: name(about),
             key: parse::key(words.plain[2]),
             terms: parse::terms(words),
         },
-        "revoke" => Command::RevokeKey { worker: about },
+        "revoke" => Command::RevokeKey { worker: name(about) },
         "loaded" => {
             let took = words.get("took").map_or(span("1s"), span);
-            Command::ModelLoaded { worker: about, model: name(words.plain[2]), took }
+            Command::ModelLoaded { worker: name(about), model: name(words.plain[2]), took }
         }
         other => panic!("{other} is no command of scripts"),
     }

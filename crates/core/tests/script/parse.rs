@@ -2,8 +2,8 @@
 
 use bellwether_core::model::config::{Backoff, PredictorKind};
 use bellwether_core::model::{
-    Config, Escalation, FailureCause, Guarantee, Heartbeat, JobSpec, KeyPolicy, KeyTerms, Micros,
-    Name, OnFailure, Priority, Settlement, Strategy, Target, Ticket, WorkerKey, WorkerSpec,
+    Config, Escalation, FailureCause, Guarantee, Heartbeat, JobId, JobSpec, KeyPolicy, KeyTerms,
+    Micros, Name, OnFailure, Priority, Settlement, Strategy, Target, Ticket, WorkerKey, WorkerSpec,
 };
 
 /// The words of one command: what it is, about whom, and the rest as `key=value`.
@@ -38,8 +38,9 @@ impl<'a> Words<'a> {
     }
 }
 
-pub(crate) fn name(text: &str) -> Name {
-    Name::fixed(text)
+/// A name, or an id, which is one.
+pub(crate) fn name<N: From<Name>>(text: &str) -> N {
+    N::from(Name::fixed(text))
 }
 
 pub(crate) fn number<T: std::str::FromStr>(text: &str) -> T {
@@ -164,7 +165,7 @@ fn escalation(text: &str) -> Escalation {
 }
 
 /// `old:completed+older:failed`.
-pub(crate) fn settled(text: &str) -> Vec<(Name, Settlement)> {
+pub(crate) fn settled(text: &str) -> Vec<(JobId, Settlement)> {
     let one = |part: &str| {
         let (id, end) = part.split_once(':').expect("a settlement has an end");
         let completed = end == "completed";

@@ -2,7 +2,8 @@
 
 use bellwether_core::model::limits::ACTORS_MAX;
 use bellwether_core::model::{
-    Actor, ActorNo, Config, JobSpec, Micros, Name, Submission, Timestamp, WorkerSpec,
+    Actor, ActorNo, Config, JobId, JobSpec, Micros, Name, Submission, Timestamp, WorkerId,
+    WorkerSpec,
 };
 use bellwether_core::{Command, Engine, Entry, Event};
 
@@ -15,7 +16,7 @@ fn actor(name: &str) -> Actor {
 }
 
 fn submit(id: &str) -> Command {
-    Command::Submit(Submission::one(JobSpec::new(Name::fixed(id), Name::fixed("t"))))
+    Command::Submit(Submission::one(JobSpec::new(JobId::fixed(id), Name::fixed("t"))))
 }
 
 /// Who caused each event, by kind.
@@ -26,7 +27,7 @@ fn told(batch: &[Entry]) -> Vec<(&'static str, u32)> {
 #[test]
 fn an_event_names_whoever_wished_for_it_and_a_decision_nobody() {
     let mut engine = Engine::new(Config::default());
-    let spec = WorkerSpec::new(Name::fixed("w"), 1);
+    let spec = WorkerSpec::new(WorkerId::fixed("w"), 1);
     let register = Command::Register { spec, held: Vec::new(), admission: Default::default() };
     engine.handle(NOW, register).result.unwrap();
     engine.take_batch();
@@ -35,7 +36,7 @@ fn an_event_names_whoever_wished_for_it_and_a_decision_nobody() {
     assert_eq!(told(&engine.take_batch()), wanted);
     engine.handle_by(NOW, Some(&actor("ci")), submit("b")).result.unwrap();
     assert_eq!(told(&engine.take_batch()), [("job_submitted", 1)], "named once");
-    let cancel = Command::Cancel { job: Name::fixed("b"), reason: "not needed".to_owned() };
+    let cancel = Command::Cancel { job: JobId::fixed("b"), reason: "not needed".to_owned() };
     engine.handle_by(NOW, Some(&actor("ops")), cancel).result.unwrap();
     assert_eq!(told(&engine.take_batch()), [("actor_named", 0), ("job_cancelled", 2)]);
 }
@@ -43,7 +44,7 @@ fn an_event_names_whoever_wished_for_it_and_a_decision_nobody() {
 #[test]
 fn a_refused_wish_leaves_nothing_behind() {
     let mut engine = Engine::new(Config::default());
-    let retry = Command::Retry { job: Name::fixed("nobody"), force: false };
+    let retry = Command::Retry { job: JobId::fixed("nobody"), force: false };
     engine.handle_by(NOW, Some(&actor("ci")), retry).result.unwrap_err();
     assert_eq!(engine.take_batch(), []);
 }
@@ -52,11 +53,11 @@ fn a_refused_wish_leaves_nothing_behind() {
 fn to_name_whoever_acts_forgets_nothing_that_the_wish_is_about() {
     let mut engine = Engine::new(Config::default());
     engine.handle(NOW, submit("a")).result.unwrap();
-    let cancel = Command::Cancel { job: Name::fixed("a"), reason: String::new() };
+    let cancel = Command::Cancel { job: JobId::fixed("a"), reason: String::new() };
     engine.handle(NOW, cancel).result.unwrap();
     // Its time is over, and it is still there: nothing has happened since.
     let later = NOW + Config::default().retain_for + Micros::from_secs(1);
-    let retry = Command::Retry { job: Name::fixed("a"), force: false };
+    let retry = Command::Retry { job: JobId::fixed("a"), force: false };
     engine.handle_by(later, Some(&actor("ops")), retry).result.unwrap();
 }
 

@@ -1,12 +1,14 @@
 //! Nothing is released before it is durable, and time never goes back.
 
 use bellwether_core::command::attempt;
-use bellwether_core::model::{Config, JobNo, JobSpec, Name, Submission, Timestamp, WorkerSpec};
+use bellwether_core::model::{
+    Config, JobId, JobNo, JobSpec, Name, Submission, Timestamp, WorkerId, WorkerSpec,
+};
 use bellwether_core::{Command, Effect, Engine, Report};
 
 fn with_one_offer() -> Engine {
     let mut engine = Engine::new(Config::default());
-    let spec = WorkerSpec::new(Name::fixed("w1"), 1);
+    let spec = WorkerSpec::new(WorkerId::fixed("w1"), 1);
     engine
         .handle(
             Timestamp(1),
@@ -14,7 +16,7 @@ fn with_one_offer() -> Engine {
         )
         .result
         .expect("it is new");
-    let job = JobSpec::new(Name::fixed("a"), Name::fixed("t"));
+    let job = JobSpec::new(JobId::fixed("a"), Name::fixed("t"));
     engine.handle(Timestamp(2), Command::Submit(Submission::one(job))).result.expect("it is new");
     engine
 }
@@ -39,7 +41,7 @@ fn the_answer_names_the_position_that_must_be_durable() {
     let last = engine.last_seq();
     let token = bellwether_core::model::Token(last.0);
     let report = Command::Report {
-        worker: Name::fixed("w1"),
+        worker: WorkerId::fixed("w1"),
         attempt: attempt(JobNo(1), token),
         report: Report::Acknowledge,
     };
@@ -52,7 +54,7 @@ fn the_answer_names_the_position_that_must_be_durable() {
 #[test]
 fn time_never_goes_back() {
     let mut engine = with_one_offer();
-    let job = JobSpec::new(Name::fixed("b"), Name::fixed("t"));
+    let job = JobSpec::new(JobId::fixed("b"), Name::fixed("t"));
     engine.handle(Timestamp(0), Command::Submit(Submission::one(job))).result.unwrap();
     let batch = engine.take_batch();
     assert_eq!(batch.last().unwrap().at, Timestamp(2));

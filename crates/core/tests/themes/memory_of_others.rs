@@ -1,7 +1,8 @@
 //! What somebody else remembers of a type, and what a job carries for those who look on.
 
 use bellwether_core::model::{
-    Config, JobSpec, Micros, Name, Sample, Submission, Timestamp, TraceParent, WorkerSpec,
+    Config, JobId, JobSpec, Micros, Name, Sample, Submission, Timestamp, TraceParent, WorkerId,
+    WorkerSpec,
 };
 use bellwether_core::{Command, Engine, Entry, Event};
 
@@ -27,12 +28,12 @@ fn warm(engine: &mut Engine, samples: Vec<Sample>) {
 
 /// Submits a job and a worker for it, and gives back what was predicted.
 fn predicted(engine: &mut Engine, id: &str) -> (Micros, Vec<Entry>) {
-    let spec = WorkerSpec::new(Name::fixed("w"), 1);
+    let spec = WorkerSpec::new(WorkerId::fixed("w"), 1);
     engine
         .handle(NOW, Command::Register { spec, held: Vec::new(), admission: Default::default() })
         .result
         .expect("nothing speaks against it");
-    let job = JobSpec::new(Name::fixed(id), Name::fixed("resize"));
+    let job = JobSpec::new(JobId::fixed(id), Name::fixed("resize"));
     engine
         .handle(NOW, Command::Submit(Submission::one(job)))
         .result
@@ -89,7 +90,7 @@ fn the_latest_of_too_many_samples_are_taken_and_none_from_the_future() {
 fn a_trace_parent_survives_a_snapshot() {
     let trace = TraceParent { trace_id: [1; 16], span_id: [2; 8], flags: 1 };
     let mut engine = Engine::new(Config::default());
-    let mut job = JobSpec::new(Name::fixed("a"), Name::fixed("resize"));
+    let mut job = JobSpec::new(JobId::fixed("a"), Name::fixed("resize"));
     job.extras_mut().trace_parent = Some(trace);
     engine.handle(NOW, Command::Submit(Submission::one(job))).result.unwrap();
     let restored = restored(&engine);

@@ -3,7 +3,8 @@
 use std::convert::Infallible;
 
 use bellwether_core::model::{
-    Config, HeldAttempt, JobNo, JobSpec, Micros, Name, Seq, Submission, Timestamp, WorkerStatus,
+    Config, HeldAttempt, JobId, JobNo, JobSpec, Micros, Name, Seq, Submission, Timestamp,
+    WorkerStatus,
 };
 use bellwether_core::{Command, Engine};
 use bellwether_host::{
@@ -50,7 +51,7 @@ impl World {
     }
 
     pub(crate) fn submit(&mut self, id: &'static str) {
-        let job = JobSpec::new(Name::fixed(id), Name::fixed("render"));
+        let job = JobSpec::new(JobId::fixed(id), Name::fixed("render"));
         let commands = vec![Command::Submit(Submission::one(job))];
         self.host.handle_commands(commands, None, id, &mut Unobserved);
     }
@@ -98,7 +99,7 @@ impl World {
                 }
                 Some(other) => panic!("{other:?}"),
             }
-            let job = JobSpec::new(Name::fixed(&format!("later-{round}")), Name::fixed("render"));
+            let job = JobSpec::new(JobId::fixed(&format!("later-{round}")), Name::fixed("render"));
             let commands = vec![Command::Submit(Submission::one(job))];
             self.host.handle_commands(commands, None, "later", &mut Unobserved);
             self.append_all();

@@ -1,8 +1,6 @@
 //! Protobuf primitives over a buffer that is reused. What they write is byte for byte what the
 //! generated code writes: fields in order, defaults left out, lengths as short as possible.
 
-use bellwether_core::model::Name;
-
 const VARINT: u32 = 0;
 const LENGTH_DELIMITED: u32 = 2;
 const VARINT_BYTES_MAX: usize = 10;
@@ -16,8 +14,8 @@ pub(crate) trait Writer {
     fn sint(&mut self, tag: u32, value: i64);
     fn boolean(&mut self, tag: u32, value: bool);
     fn bytes(&mut self, tag: u32, value: &[u8]);
-    fn name(&mut self, tag: u32, value: Option<&Name>);
-    fn names(&mut self, tag: u32, values: &[Name]);
+    fn name(&mut self, tag: u32, value: Option<&impl AsRef<str>>);
+    fn names(&mut self, tag: u32, values: &[impl AsRef<str>]);
     /// Written even if it is empty, as a message that is present is. `about` is how long it will
     /// be, as far as that is known.
     fn message(&mut self, tag: u32, about: usize, body: impl FnOnce(&mut Self));
@@ -82,15 +80,15 @@ impl Writer for Vec<u8> {
     }
 
     #[inline]
-    fn name(&mut self, tag: u32, value: Option<&Name>) {
+    fn name(&mut self, tag: u32, value: Option<&impl AsRef<str>>) {
         if let Some(name) = value {
-            present(self, tag, name.as_str().as_bytes());
+            present(self, tag, name.as_ref().as_bytes());
         }
     }
 
-    fn names(&mut self, tag: u32, values: &[Name]) {
+    fn names(&mut self, tag: u32, values: &[impl AsRef<str>]) {
         for name in values {
-            present(self, tag, name.as_str().as_bytes());
+            present(self, tag, name.as_ref().as_bytes());
         }
     }
 

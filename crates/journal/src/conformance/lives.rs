@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bellwether_core::event::{Basis, Loser, Score, Terms};
 use bellwether_core::model::config::Weights;
 use bellwether_core::model::{
-    AcceptedJob, ActorNo, JobNo, JobSpec, Micros, Name, Requirements, Resources, Seq, Strategy,
-    Target, Timestamp, Token, WorkerNo,
+    AcceptedJob, ActorNo, JobId, JobNo, JobSpec, Micros, Name, Requirements, Resources, Seq,
+    Strategy, Target, Timestamp, Token, WorkerNo,
 };
 use bellwether_core::{Decision, Entry, Event, Reason};
 use bytes::Bytes;
@@ -54,7 +54,7 @@ pub fn plain_lives(after: Seq, jobs: usize) -> Vec<Entry> {
 }
 
 fn accepted(job: JobNo, requirements: &Arc<Requirements>) -> AcceptedJob {
-    let id = Name::fixed(&format!("0199f8a1-7b7c-7d3e-8e21-{job:012}"));
+    let id = JobId::fixed(&format!("0199f8a1-7b7c-7d3e-8e21-{job:012}"));
     let spec = JobSpec {
         requirements: Arc::clone(requirements),
         payload: Bytes::from_static(&[b'x'; 100]),

@@ -6,10 +6,10 @@ use bellwether_core::event::{Basis, DeadReason, Loser, RunHeader, Score, Shadow,
 use bellwether_core::model::config::{Backoff, PredictorKind, Priorities, Weights};
 use bellwether_core::model::{
     AcceptedJob, Actor, ActorNo, Checkpoint, Config, Epoch, Escalation, Extras, FailureCause,
-    Guarantee, Handoff, HandoffSignature, Heartbeat, JobNo, JobSpec, JobStatus, KeyStanding,
+    Guarantee, Handoff, HandoffSignature, Heartbeat, JobId, JobNo, JobSpec, JobStatus, KeyStanding,
     KeyTerms, Micros, Name, OnFailure, Priority, Receiver, Requirements, Resources, RevokeReason,
-    RunNo, Sample, Seq, Strategy, Target, Ticket, Timestamp, Token, TraceParent, WallAhead,
-    WorkerKey, WorkerNo, WorkerSpec,
+    RunId, RunNo, Sample, Seq, Strategy, Target, Ticket, Timestamp, Token, TraceParent, WallAhead,
+    WorkerId, WorkerKey, WorkerNo, WorkerSpec,
 };
 use bellwether_core::{Decision, Entry, Event, Moved, Reason};
 use bytes::Bytes;
@@ -70,7 +70,9 @@ impl Samples {
         let worker = WorkerNo(self.below(1 << 32) as u32);
         match kind {
             0 => Event::Submitted {
-                run: self.chance().then(|| RunHeader { run: RunNo(7), id: Name::fixed("nightly") }),
+                run: self
+                    .chance()
+                    .then(|| RunHeader { run: RunNo(7), id: RunId::fixed("nightly") }),
                 first: job,
                 jobs: (0..self.below(3)).map(|_| self.accepted_job()).collect(),
             },
@@ -142,23 +144,23 @@ impl Samples {
                 samples: (0..self.below(3)).map(|_| self.sample()).collect(),
             },
             35 => Event::WorkerInvited {
-                worker: Name::fixed("worker-1"),
+                worker: WorkerId::fixed("worker-1"),
                 ticket: Ticket(blake3::hash(b"ticket").into()),
                 terms: Box::new(self.key_terms()),
                 expires: Timestamp(self.number()),
             },
             36 => Event::WorkerKeyBound {
-                worker: Name::fixed("worker-1"),
+                worker: WorkerId::fixed("worker-1"),
                 key: WorkerKey(blake3::hash(b"key").into()),
                 standing: self.one_of(&KeyStanding::ALL),
                 terms: Box::new(self.key_terms()),
                 ticket: self.chance().then(|| Ticket(blake3::hash(b"ticket").into())),
             },
             37 => Event::WorkerKeyRotated {
-                worker: Name::fixed("worker-1"),
+                worker: WorkerId::fixed("worker-1"),
                 key: WorkerKey(blake3::hash(b"another key").into()),
             },
-            38 => Event::WorkerKeyRevoked { worker: Name::fixed("worker-1") },
+            38 => Event::WorkerKeyRevoked { worker: WorkerId::fixed("worker-1") },
             39 => Event::HandedOff { job, token, handoff: Box::new(self.handoff()) },
             33 => Event::TermsExtended { by: Micros(self.number()) },
             40 => Event::ActorNamed {
@@ -191,12 +193,14 @@ impl Samples {
     }
 
     fn handoff(&mut self) -> Handoff {
-        let role = self.chance();
-        let receiver = Name::fixed("worker-2");
+        let receiver = match self.chance() {
+            true => Receiver::Role(Name::fixed("worker-2")),
+            false => Receiver::Worker(WorkerId::fixed("worker-2")),
+        };
         Handoff {
-            from: Name::fixed("worker-1"),
-            job: Name::fixed("job-1"),
-            receiver: if role { Receiver::Role(receiver) } else { Receiver::Worker(receiver) },
+            from: WorkerId::fixed("worker-1"),
+            job: JobId::fixed("job-1"),
+            receiver,
             payload_hash: blake3::hash(b"payload").into(),
             key: WorkerKey(blake3::hash(b"key").into()),
             token: Token(self.number()),
@@ -226,10 +230,10 @@ impl Samples {
         let target = match self.below(3) {
             0 => Target::Any,
             1 => Target::Role(Name::fixed("renderer")),
-            _ => Target::Receiver(Name::fixed("worker-3")),
+            _ => Target::Receiver(WorkerId::fixed("worker-3")),
         };
         JobSpec {
-            id: Name::fixed(&format!("job-{}", self.number())),
+            id: JobId::fixed(&format!("job-{}", self.number())),
             node: self.name(),
             requirements: Arc::new(Requirements {
                 kind: Name::fixed("image_generation"),
@@ -246,7 +250,7 @@ impl Samples {
             ]),
             on_failure: self.one_of(&[OnFailure::Skip, OnFailure::Run]),
             payload: self.bytes(),
-            dependencies: self.labels(),
+            dependencies: self.labels().into_iter().map(JobId::from).collect(),
             timeout: Some(Micros(self.number())),
             retry: Some(self.below(6) as u32),
             sender: self.name(),
@@ -304,7 +308,7 @@ impl Samples {
             public_key: self.chance().then(|| WorkerKey(blake3::hash(b"key").into())),
             instance: self.number(),
             speed_permille: self.below(10_000) as u32,
-            ..WorkerSpec::new(Name::fixed("worker-1"), 1 + self.below(64) as u32)
+            ..WorkerSpec::new(WorkerId::fixed("worker-1"), 1 + self.below(64) as u32)
         }
     }
 

@@ -6,7 +6,9 @@ use bellwether_wire::handoff::handoff_from_wire;
 use bellwether_wire::signing::Secret;
 use bellwether_wire::signing::handoff::{ChainReader, Intent, sign, signature_text};
 use bellwether_wire::signing::session::Proof;
-use bellwether_wire::{Epoch, Handoff, HandoffSignature, Malformed, Name, Timestamp, Token, v1};
+use bellwether_wire::{
+    Epoch, Handoff, HandoffSignature, JobId, Malformed, Timestamp, Token, WorkerId, v1,
+};
 
 use super::context::Context;
 
@@ -52,10 +54,9 @@ impl Credentials {
         let secret = self.secret.as_ref().ok_or("a worker without a key can't hand jobs off")?;
         let chain = chain(context.offer()).map_err(|why| why.to_string())?;
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let named = |text: &str| Name::new(text).map_err(|why| why.to_string());
         let intent = Intent {
-            from: named(&self.worker)?,
-            job: named(context.id())?,
+            from: WorkerId::new(&self.worker).map_err(|why| why.to_string())?,
+            job: JobId::new(context.id()).map_err(|why| why.to_string())?,
             receiver: bellwether_wire::Receiver::parse(receiver).map_err(|why| why.to_string())?,
             payload: context.payload(),
             token: Token(context.token()),
@@ -78,7 +79,7 @@ impl Credentials {
             return Ok(());
         }
         let chain = chain(context.offer()).map_err(|why| why.to_string())?;
-        let job = Name::new(context.id()).map_err(|why| why.to_string())?;
+        let job = JobId::new(context.id()).map_err(|why| why.to_string())?;
         let reader = ChainReader {
             scheduler: &self.scheduler,
             job: &job,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bellwether_core::model::{
-    JobNo, KeyFound, KeysSeen, Name, Submission, TakenKey, is_made_by_scheduler,
+    JobId, JobNo, KeyFound, KeysSeen, Name, Submission, TakenKey, is_made_by_scheduler,
 };
 use bellwether_core::{Entry, Event, State};
 
@@ -15,7 +15,7 @@ pub(crate) struct KeyFiles {
     /// Keys and ids of jobs up to this one are on the disk.
     kept: JobNo,
     keys: BTreeMap<Name, KeyFound>,
-    ids: BTreeMap<Name, JobNo>,
+    ids: BTreeMap<JobId, JobNo>,
     /// Durable in the journal, and not written yet, in the order of jobs.
     waiting: VecDeque<Taken>,
 }
@@ -23,7 +23,7 @@ pub(crate) struct KeyFiles {
 #[derive(Debug)]
 enum Taken {
     Key(Name, KeyFound),
-    Id(Name, JobNo),
+    Id(JobId, JobNo),
 }
 
 impl Taken {
@@ -41,7 +41,7 @@ impl KeyFiles {
         let key =
             |key: &TakenKey| Taken::Key(key.name.clone(), KeyFound { job: key.job, print: 0 });
         let keys = state.keys.iter().filter(unwritten).map(key);
-        let id = |id: &TakenKey| Taken::Id(id.name.clone(), id.job);
+        let id = |id: &TakenKey| Taken::Id(id.name.clone().into(), id.job);
         let mut taken: Vec<Taken> =
             keys.chain(state.ids.iter().filter(unwritten).map(id)).collect();
         taken.sort_by_key(Taken::job);

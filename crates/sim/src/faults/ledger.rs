@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bellwether_core::model::{
-    Config, FailureCause, Handoff, JobNo, JobSpec, Micros, Name, Seq, Timestamp, Token, WorkerKey,
-    WorkerNo, WorkerSpec,
+    Config, FailureCause, Handoff, JobId, JobNo, JobSpec, Micros, Name, Seq, Timestamp, Token,
+    WorkerId, WorkerKey, WorkerNo, WorkerSpec,
 };
 use bellwether_core::{Entry, Event};
 
@@ -52,7 +52,7 @@ pub(crate) struct JobRecord {
     /// Times it was given back unstarted.
     pub returned: u32,
     /// The worker that a person chose for it.
-    pub pinned: Option<Name>,
+    pub pinned: Option<WorkerId>,
     /// Those who gave it away, in order.
     pub given: Vec<Handoff>,
 }
@@ -82,11 +82,11 @@ pub(crate) struct Ledger {
     pub offers: u64,
     pub hedges: u64,
     jobs: Vec<JobRecord>,
-    numbers: BTreeMap<Name, JobNo>,
+    numbers: BTreeMap<JobId, JobNo>,
     workers: BTreeMap<WorkerNo, WorkerRecord>,
     paused: Vec<Name>,
     /// Which key speaks for which worker.
-    keys: BTreeMap<Name, WorkerKey>,
+    keys: BTreeMap<WorkerId, WorkerKey>,
 }
 
 impl Ledger {
@@ -110,7 +110,7 @@ impl Ledger {
         self.jobs.get(job.0.checked_sub(1)? as usize)
     }
 
-    pub(crate) fn job_named(&self, id: &Name) -> Option<(JobNo, &JobRecord)> {
+    pub(crate) fn job_named(&self, id: &JobId) -> Option<(JobNo, &JobRecord)> {
         let number = *self.numbers.get(id)?;
         Some((number, self.job(number)?))
     }
@@ -127,7 +127,7 @@ impl Ledger {
         self.workers.get(&worker)
     }
 
-    pub(crate) fn key_of(&self, worker: &Name) -> Option<WorkerKey> {
+    pub(crate) fn key_of(&self, worker: &WorkerId) -> Option<WorkerKey> {
         self.keys.get(worker).copied()
     }
 

@@ -1,7 +1,9 @@
 //! What a seed sets up before anything happens: the fleet and the configuration.
 
 use bellwether_core::model::config::{PredictorKind, Weights};
-use bellwether_core::model::{Config, Micros, Name, Resources, Strategy, WorkerKey, WorkerSpec};
+use bellwether_core::model::{
+    Config, Micros, Name, Resources, Strategy, WorkerId, WorkerKey, WorkerSpec,
+};
 use sha2::Digest as _;
 
 use super::random::Random;
@@ -76,8 +78,8 @@ pub(crate) fn payload_hash(payload: &[u8]) -> [u8; 32] {
 }
 
 /// The id of a worker, in the scheduler's words.
-pub(crate) fn worker_id(index: usize) -> Name {
-    Name::fixed(&format!("w{index}"))
+pub(crate) fn worker_id(index: usize) -> WorkerId {
+    WorkerId::fixed(&format!("w{index}"))
 }
 
 fn worker(index: usize, random: &mut Random) -> SimWorker {

@@ -86,7 +86,7 @@ impl Workload {
                 let id = submission.jobs[last].id.clone();
                 submission.jobs[last].depend_on(id);
             }
-            1 => submission.jobs[0].depend_on(Name::fixed("nowhere")),
+            1 => submission.jobs[0].depend_on(JobId::fixed("nowhere")),
             2 => submission.jobs[last].retry = Some(99),
             _ => {
                 let (first, end) =
@@ -211,8 +211,9 @@ impl Workload {
         }
     }
 
-    fn name(&mut self, prefix: &str) -> Name {
+    /// A name, or an id, which is one.
+    fn name<N: From<Name>>(&mut self, prefix: &str) -> N {
         self.named += 1;
-        Name::fixed(&format!("{prefix}{}", self.named))
+        N::from(Name::fixed(&format!("{prefix}{}", self.named)))
     }
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet, VecDeque};
 
 use bellwether_core::model::config::PredictorKind;
 use bellwether_core::model::{
-    Config, HeldAttempt, JobNo, JobSpec, Micros, Name, Resources, Strategy, Submission, Timestamp,
+    Config, HeldAttempt, JobId, JobNo, JobSpec, Micros, Resources, Strategy, Submission, Timestamp,
     Token, WorkerId, WorkerNo,
 };
 use bellwether_core::{Answer, Command, Effect, Engine, Event, Rejection, Report};
@@ -27,7 +27,7 @@ pub enum EngineRunError {
     #[error("the engine refused {what}")]
     Refused { what: String, source: Rejection },
     #[error("{unfinished} jobs never ran, job {job} among them, although the fleet is idle")]
-    Stuck { unfinished: usize, job: Name },
+    Stuck { unfinished: usize, job: JobId },
 }
 
 /// The engine on one fleet, stage after stage: what it has learnt carries over.
@@ -190,7 +190,7 @@ impl<'a> EngineRun<'a> {
         progress: &mut Progress<'_, '_>,
         submission: Submission,
         first: usize,
-        what: &Name,
+        what: &JobId,
     ) -> Result<(), EngineRunError> {
         let answer = self.command(Command::Submit(submission), what)?;
         let Answer::Submitted { jobs, .. } = answer else {
@@ -355,7 +355,7 @@ impl<'s, 'a> Progress<'s, 'a> {
 
     fn stuck(&self) -> EngineRunError {
         let at = self.outcomes.iter().position(|outcome| outcome.end == Micros::ZERO);
-        let job = at.map_or_else(|| Name::fixed("?"), |at| self.stage.jobs[at].trace.id.clone());
+        let job = at.map_or_else(|| JobId::fixed("?"), |at| self.stage.jobs[at].trace.id.clone());
         EngineRunError::Stuck { unfinished: self.unfinished, job }
     }
 }

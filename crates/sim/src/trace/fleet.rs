@@ -4,7 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use bellwether_core::model::{Micros, Name, WorkerSpec};
+use bellwether_core::model::{Micros, Name, WorkerId, WorkerSpec};
 
 use super::arrivals::SplitMix64;
 
@@ -133,7 +133,7 @@ impl Fleet {
             .enumerate()
             .map(|(number, machine)| {
                 // Padded, so that the order of ids is the order of the fleet.
-                let id = Name::fixed(&format!("w{number:05}"));
+                let id = WorkerId::fixed(&format!("w{number:05}"));
                 WorkerSpec { class: machine.speed.class(), ..WorkerSpec::new(id, machine.slots) }
             })
             .collect()

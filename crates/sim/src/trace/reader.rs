@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use bellwether_core::model::Name;
 use bellwether_core::model::ids::NameError;
+use bellwether_core::model::{JobId, Name, RunId};
 use flate2::read::MultiGzDecoder;
 use serde::Deserialize;
 
@@ -20,15 +20,15 @@ const TIME_MS_MAX: u64 = 1_000_000_000_000;
 /// A job of a trace, with what it really took.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceJob {
-    pub id: Name,
+    pub id: JobId,
     /// The job's type.
     pub kind: Name,
     pub submit_ms: u64,
     /// At speed 1.
     pub duration_ms: u64,
     /// Jobs that share it are one DAG.
-    pub run: Option<Name>,
-    pub dependencies: Vec<Name>,
+    pub run: Option<RunId>,
+    pub dependencies: Vec<JobId>,
     /// Millicores.
     pub cpu: u32,
     pub payload_bytes: u64,
@@ -50,12 +50,12 @@ pub enum TraceError {
     #[error("{}:{line}: the line is longer than {LINE_BYTES_MAX} bytes; is this a trace?", path.display())]
     LongLine { path: PathBuf, line: usize },
     #[error("{}:{line}: job id {id} was used on line {first} already", path.display())]
-    DuplicateJob { path: PathBuf, line: usize, id: Name, first: usize },
+    DuplicateJob { path: PathBuf, line: usize, id: JobId, first: usize },
     #[error(
         "{}:{line}: job {job} has dependencies but no `run`; jobs of one DAG share a run",
         path.display()
     )]
-    DependencyWithoutRun { path: PathBuf, line: usize, job: Name },
+    DependencyWithoutRun { path: PathBuf, line: usize, job: JobId },
     #[error("the trace {} has no jobs", path.display())]
     Empty { path: PathBuf },
 }
@@ -147,15 +147,15 @@ fn parse(path: &Path, line: usize, text: &[u8]) -> Result<TraceJob, TraceError> 
     };
     let optional = |field, text: Option<&str>| text.map(|text| name(field, text)).transpose();
     let job = TraceJob {
-        id: name("id", &raw.id)?,
+        id: name("id", &raw.id)?.into(),
         kind: name("type", &raw.kind)?,
         submit_ms: raw.submit_ms,
         duration_ms: raw.duration_ms,
-        run: optional("run", raw.run.as_deref())?,
+        run: optional("run", raw.run.as_deref())?.map(RunId::from),
         dependencies: raw
             .dependencies
             .iter()
-            .map(|text| name("dependencies", text))
+            .map(|text| name("dependencies", text).map(JobId::from))
             .collect::<Result<_, _>>()?,
         cpu: raw.cpu,
         payload_bytes: raw.payload_bytes,

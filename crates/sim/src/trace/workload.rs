@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use bellwether_core::model::{JobSpec, Micros, Name};
+use bellwether_core::model::{JobId, JobSpec, Micros, RunId};
 
 use super::TraceJob;
 
@@ -19,7 +19,7 @@ pub struct Workload<'a> {
 #[derive(Debug)]
 pub struct Stage<'a> {
     /// None for the stream of independent jobs.
-    pub run: Option<Name>,
+    pub run: Option<RunId>,
     /// In order of arrival.
     pub jobs: Vec<StageJob<'a>>,
     /// How they are handed in, in order of arrival; each job is in one of them.
@@ -29,7 +29,7 @@ pub struct Stage<'a> {
 /// Jobs that are submitted together, when the first of them arrives.
 #[derive(Debug, Clone)]
 pub struct Batch {
-    pub run: Option<Name>,
+    pub run: Option<RunId>,
     /// Positions in the stage.
     pub jobs: Range<usize>,
 }
@@ -53,9 +53,9 @@ pub struct StageJob<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WorkloadError {
     #[error("run {run}: job {job} depends on {dependency}, which is not a job of that run")]
-    UnknownDependency { run: Name, job: Name, dependency: Name },
+    UnknownDependency { run: RunId, job: JobId, dependency: JobId },
     #[error("run {run}: job {job} is part of a cycle of dependencies")]
-    Cycle { run: Name, job: Name },
+    Cycle { run: RunId, job: JobId },
 }
 
 impl<'a> Workload<'a> {
@@ -63,7 +63,7 @@ impl<'a> Workload<'a> {
     pub fn new(jobs: &'a [TraceJob]) -> Result<Workload<'a>, WorkloadError> {
         let mut stream = Vec::new();
         let mut order = Vec::new();
-        let mut runs: BTreeMap<&Name, Vec<StageJob<'a>>> = BTreeMap::new();
+        let mut runs: BTreeMap<&RunId, Vec<StageJob<'a>>> = BTreeMap::new();
         for trace in jobs {
             let mut job = StageJob {
                 trace,
@@ -127,7 +127,7 @@ impl Stage<'_> {
 }
 
 /// Resolves dependencies to positions and refuses what is no DAG.
-fn link(run: &Name, jobs: &mut [StageJob<'_>]) -> Result<(), WorkloadError> {
+fn link(run: &RunId, jobs: &mut [StageJob<'_>]) -> Result<(), WorkloadError> {
     let positions: BTreeMap<&str, usize> =
         jobs.iter().enumerate().map(|(at, job)| (job.trace.id.as_str(), at)).collect();
     for at in 0..jobs.len() {

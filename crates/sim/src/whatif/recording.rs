@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bellwether_core::life::AttemptStep;
 use bellwether_core::model::{
-    Config, Guarantee, JobNo, JobSpec, JobStatus, Micros, Name, Timestamp, Token, WorkerNo,
+    Config, Guarantee, JobNo, JobSpec, JobStatus, Micros, RunId, Timestamp, Token, WorkerNo,
     WorkerSpec,
 };
 use bellwether_core::{AttemptChange, AttemptEnd, Entry, Event, Transition};
@@ -96,7 +96,7 @@ struct Life {
     dependencies: Box<[JobNo]>,
     /// Jobs of one submission share it.
     submission: usize,
-    run: Option<Name>,
+    run: Option<RunId>,
     submitted: Timestamp,
     attempts: Vec<Tried>,
     status: JobStatus,

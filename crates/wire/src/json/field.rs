@@ -92,7 +92,7 @@ impl<'a> Given<'a> {
     }
 
     /// An empty text is none.
-    pub(super) fn name(self) -> Result<Option<Name>, Malformed> {
+    pub(super) fn name<N: From<Name>>(self) -> Result<Option<N>, Malformed> {
         let Text(text) = self.parse("it must be a text")?;
         optional_name(self.name, &text)
     }

@@ -45,7 +45,7 @@ pub static FIELDS: &[Field] = &[
             job.id = chosen_id("id", given.name()?)?;
             Ok(())
         },
-        write: |job| Some(Written::Name(&job.id)),
+        write: |job| Some(Written::Name(job.id.as_name())),
     },
     Field {
         name: "type",
@@ -107,7 +107,7 @@ pub static FIELDS: &[Field] = &[
                 names(given.name, &given.texts(DEPENDENCIES_MAX)?, DEPENDENCIES_MAX)?.into();
             Ok(())
         },
-        write: |job| listed(&job.dependencies),
+        write: |job| (!job.dependencies.is_empty()).then_some(Written::Ids(&job.dependencies)),
     },
     Field {
         name: "timeout",
@@ -166,7 +166,7 @@ pub static FIELDS: &[Field] = &[
         form: Form::Name,
         read: |given, job| job.target(given.name()?.map(Target::Receiver)),
         write: |job| match &job.requirements.target {
-            Target::Receiver(worker) => Some(Written::Name(worker)),
+            Target::Receiver(worker) => Some(Written::Name(worker.as_name())),
             Target::Any | Target::Role(_) => None,
         },
     },
@@ -386,7 +386,7 @@ static NAMES: LazyLock<Vec<&str>> =
 
 /// What a draft begins with, so that it costs no memory of its own.
 static BLANK: LazyLock<JobSpec> =
-    LazyLock::new(|| JobSpec::new(Name::fixed("blank"), Name::fixed("blank")));
+    LazyLock::new(|| JobSpec::new(JobId::fixed("blank"), Name::fixed("blank")));
 
 impl Draft {
     /// Reads a job. Its own fields are valid then; nothing is checked against the state.
@@ -450,7 +450,7 @@ mod tests {
     fn read(job: &Value) -> JobSpec {
         let raw = serde_json::value::to_raw_value(job).unwrap();
         let draft = job_from_json(&raw).unwrap();
-        draft.complete(&mut || Name::fixed("generated")).jobs.remove(0)
+        draft.complete(&mut || JobId::fixed("generated")).jobs.remove(0)
     }
 
     fn with_every_field() -> Value {

@@ -173,7 +173,7 @@ impl Plan {
 
     /// Its id, its key and what it depends on, as a job of the run.
     fn belong(&self, run: &RunId, job: &mut Draft, name: &str) -> Result<(), Malformed> {
-        let id = Name::new(&format!("{run}/{name}"));
+        let id = JobId::new(&format!("{run}/{name}"));
         job.id = Some(id.map_err(|why| Malformed::new("id", why))?);
         if let (None, Some(key)) = (&job.spec.idempotency_key, &self.key) {
             let key = Name::new(&format!("{key}/{name}"));
@@ -190,9 +190,9 @@ impl Plan {
     }
 
     /// A name of the run is its job, or all of them; what is no name of it is a job from elsewhere.
-    fn resolve(&self, run: &RunId, name: &Name, into: &mut Vec<JobId>) -> Result<(), Malformed> {
+    fn resolve(&self, run: &RunId, name: &JobId, into: &mut Vec<JobId>) -> Result<(), Malformed> {
         let within = |name: &str| {
-            let id = Name::new(&format!("{run}/{name}"));
+            let id = JobId::new(&format!("{run}/{name}"));
             id.map_err(|why| Malformed::new("dependencies", why))
         };
         match self.names.get(name.as_str()).map(|place| &self.parts[*place].what) {

@@ -282,7 +282,7 @@ fn run_id(
         None if key.is_some() => format!("run-{unique}"),
         None => unique,
     };
-    Name::new(&id).map_err(|why| Malformed::new("run", why))
+    RunId::new(&id).map_err(|why| Malformed::new("run", why))
 }
 
 /// A job of a run: what it is called there, and what it is.
@@ -307,7 +307,7 @@ fn part(
         Some(values) => Draft::from_json(&written(&fill(&value(raw)?, values)?))?,
         None => Draft::of(fields)?,
     };
-    let own = job.spec.node.take().or_else(|| job.id.take());
+    let own = job.spec.node.take().or_else(|| job.id.take().map(|id| id.as_name().clone()));
     job.spec.node = match own {
         Some(name) => Some(name),
         None => node.map(|node| optional_name("node", node)).transpose()?.flatten(),
@@ -358,7 +358,7 @@ fn bounded<T>(
 
 #[cfg(test)]
 mod tests {
-    use bellwether_core::model::{JobSpec, Micros, Priority, Target, Timestamp};
+    use bellwether_core::model::{JobSpec, Micros, Priority, Target, Timestamp, WorkerId};
     use expect_test::{Expect, expect};
 
     use super::*;
@@ -370,10 +370,10 @@ mod tests {
     fn read_with(text: &str, set: &[(&str, &str)]) -> Result<Vec<Submission>, ReadError> {
         let set = set.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
         let set = set.collect();
-        let generate = &mut || Name::fixed("generated");
+        let generate = &mut || JobId::fixed("generated");
         let mut context = Context { generate, set: &set, files: &mut no_files };
         let plans = plans(text, &mut context)?;
-        let generate = &mut || Name::fixed("generated");
+        let generate = &mut || JobId::fixed("generated");
         let whole = |plan: Plan| Ok(plan.whole()?.complete(generate));
         plans.into_iter().map(whole).collect()
     }
@@ -386,14 +386,14 @@ mod tests {
     fn the_documented_job_is_accepted_as_it_stands() {
         let text = r#"{"id":"task-123","type":"image_generation","priority":"high","payload":{},"dependencies":["preprocess-xyz"],"timeout":120,"retry":3,"sender":"agentA","receiver":"agentB"}"#;
         let read = read(text).unwrap();
-        let mut expected = JobSpec::new(Name::fixed("task-123"), Name::fixed("image_generation"));
+        let mut expected = JobSpec::new(JobId::fixed("task-123"), Name::fixed("image_generation"));
         expected.priority = Priority::High;
         expected.payload = "{}".into();
-        expected.dependencies = Box::new([Name::fixed("preprocess-xyz")]);
+        expected.dependencies = Box::new([JobId::fixed("preprocess-xyz")]);
         expected.timeout = Some(Micros::from_secs(120));
         expected.retry = Some(3);
         expected.sender = Some(Name::fixed("agentA"));
-        expected.requirements_mut().target = Target::Receiver(Name::fixed("agentB"));
+        expected.requirements_mut().target = Target::Receiver(WorkerId::fixed("agentB"));
         let expected = Submission::one(expected);
         assert_eq!(read, [expected]);
     }
@@ -425,10 +425,10 @@ jobs:
     not_before: 2027-01-31T08:00:00Z
 ";
         let run = &read(text).unwrap()[0];
-        assert_eq!(run.run, Some(Name::fixed("nightly-generated")));
+        assert_eq!(run.run, Some(RunId::fixed("nightly-generated")));
         assert_eq!(run.jobs[0].id.as_str(), "nightly-generated/fetch");
         assert_eq!(run.jobs[0].payload, r#"{"argv":["curl"]}"#);
-        let expected = ["nightly-generated/fetch", "yesterday"].map(Name::fixed);
+        let expected = ["nightly-generated/fetch", "yesterday"].map(JobId::fixed);
         assert_eq!(*run.jobs[1].dependencies, expected);
         assert_eq!(run.jobs[1].priority, Priority::Critical);
         assert_eq!(run.jobs[1].extras().delay, Micros(1_500_000));
@@ -442,11 +442,11 @@ jobs:
         let ids: Vec<&str> = run.jobs.iter().map(|job| job.id.as_str()).collect();
         assert_eq!(ids, ["generated/a", "generated/2"]);
         assert_eq!(run.jobs[0].node, Some(Name::fixed("a")));
-        assert_eq!(*run.jobs[1].dependencies, [Name::fixed("generated/a")]);
+        assert_eq!(*run.jobs[1].dependencies, [JobId::fixed("generated/a")]);
 
         let text = r#"{"run":"r","idempotency_key":"k","jobs":{"a":{"type":"t"}}}"#;
         let run = &read(text).unwrap()[0];
-        assert_eq!(run.run, Some(Name::fixed("r-8254c329a928")));
+        assert_eq!(run.run, Some(RunId::fixed("r-8254c329a928")));
         assert_eq!(run.jobs[0].idempotency_key, Some(Name::fixed("k/a")));
         refused(
             r#"{"jobs":[{"id":"a","type":"t"},{"node":"a","type":"t"}]}"#,
@@ -463,7 +463,7 @@ jobs:
   fetch: {type: exec, tags: ["{{date}}"], payload: {argv: [fetch, "--date={{date}}"], w: "{{width}}"}}
 "#;
         let run = &read_with(text, &[("date", "2026-11-15"), ("width", "7")]).unwrap()[0];
-        assert_eq!(run.run, Some(Name::fixed("etl-2026-11-15-generated")));
+        assert_eq!(run.run, Some(RunId::fixed("etl-2026-11-15-generated")));
         let payload = r#"{"argv":["fetch","--date=2026-11-15"],"w":7}"#;
         assert_eq!(run.jobs[0].payload, payload);
         assert_eq!(*run.jobs[0].tags, [Name::fixed("2026-11-15")]);
@@ -528,7 +528,7 @@ jobs:
         let mut made = 0;
         let generate = &mut || {
             made += 1;
-            Name::fixed(&format!("run-{made}"))
+            JobId::fixed(&format!("run-{made}"))
         };
         let raw: Box<RawValue> = serde_json::from_str(text).unwrap();
         let plan = plan_from_json(&raw, generate).unwrap();

@@ -2,8 +2,8 @@
 //!
 //! It becomes the same message that a worker sends over gRPC, so that there is one way to take it.
 
-use bellwether_core::model::FailureCause;
 use bellwether_core::model::limits::{LABELS_MAX, SPEED_PERMILLE_MAX, TYPES_MAX};
+use bellwether_core::model::{FailureCause, WorkerId};
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -102,7 +102,8 @@ pub fn worker_message_from_json(body: &[u8]) -> Result<Said, SaidError> {
     let known: Vec<&str> = COMMON.iter().chain(*own).copied().collect();
     let mut fields = fields.only(&known)?;
     // Remembered by its name before it is known.
-    let worker = name("worker", &text(&mut fields, "worker")?)?.to_string();
+    let worker: WorkerId = name("worker", &text(&mut fields, "worker")?)?;
+    let worker = worker.to_string();
     let id = Some(text(&mut fields, "id")?).filter(|id| !id.is_empty());
     let mut message = v1::WorkerMessage::default();
     let registered = (*kind == "register").then(|| raw_text(&worker));

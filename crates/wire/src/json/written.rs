@@ -1,6 +1,6 @@
 //! A job as JSON, written without a tree of values in between.
 
-use bellwether_core::model::{Escalation, JobSpec, Micros, Name, Timestamp, TraceParent};
+use bellwether_core::model::{Escalation, JobId, JobSpec, Micros, Name, Timestamp, TraceParent};
 use serde::ser::{Error as _, Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -15,6 +15,7 @@ use super::unit::{Moment, span};
 pub enum Written<'a> {
     Name(&'a Name),
     Names(&'a [Name]),
+    Ids(&'a [JobId]),
     Word(&'static str),
     Whole(u64),
     Seconds(Micros),
@@ -29,6 +30,7 @@ impl Serialize for Written<'_> {
         match *self {
             Written::Name(name) => serializer.serialize_str(name.as_str()),
             Written::Names(names) => names.serialize(serializer),
+            Written::Ids(ids) => ids.serialize(serializer),
             Written::Word(word) => serializer.serialize_str(word),
             Written::Whole(number) => serializer.serialize_u64(number),
             Written::Seconds(given) => serializer.serialize_f64(span(given)),

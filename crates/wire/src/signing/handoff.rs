@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bellwether_core::model::{
-    Epoch, Handoff, HandoffSignature, JobId, Name, Receiver, Timestamp, Token, WorkerId, WorkerKey,
+    Epoch, Handoff, HandoffSignature, JobId, Receiver, Timestamp, Token, WorkerId, WorkerKey,
 };
 
 use super::canonical::Canonical;
@@ -187,7 +187,7 @@ pub enum BrokenChain {
 #[derive(Debug, Clone, Copy)]
 pub struct ChainReader<'a> {
     pub scheduler: &'a str,
-    pub job: &'a Name,
+    pub job: &'a JobId,
     pub payload: &'a [u8],
     pub worker: &'a str,
     pub roles: &'a [String],

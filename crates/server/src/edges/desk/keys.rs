@@ -1,6 +1,6 @@
 //! The keys of workers: who speaks for whom, and handoffs that come without a session.
 
-use bellwether_core::model::{HeldAttempt, KeyBinding, Name, Seq, WorkerId};
+use bellwether_core::model::{HeldAttempt, KeyBinding, Seq, WorkerId};
 use bellwether_core::{Command, Rejection};
 use bellwether_wire::key::bound_key_to_wire;
 use bellwether_wire::signing::handoff::Arrived;
@@ -40,7 +40,7 @@ impl Desk {
         });
         let (job, holder) = held.await?.ok_or(Refused::Rejected(unknown))?;
         let attempt = HeldAttempt { job, token };
-        let nobody = || Rejection::StaleToken { worker: Name::fixed("nobody"), job, token };
+        let nobody = || Rejection::StaleToken { worker: WorkerId::fixed("nobody"), job, token };
         let worker = holder.ok_or_else(|| Refused::Rejected(nobody()))?;
         let report = self.registrar.hand_off(&worker, attempt, &wire)?;
         self.command(Command::Report { worker, attempt, report }).await

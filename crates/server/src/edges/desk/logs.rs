@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bellwether_core::model::{Name, Seq};
+use bellwether_core::model::{JobId, Seq};
 use bellwether_wire::{Malformed, v1};
 use rustc_hash::FxHashMap;
 use tokio::sync::mpsc;
@@ -52,9 +52,9 @@ impl Desk {
 
     /// Something that is told, or closed, once the job has ended; none if it has.
     async fn end_of(&self, id: &str) -> Result<Option<mpsc::UnboundedReceiver<Ended>>, Unanswered> {
-        let name = Name::new(id).map_err(|why| Malformed::new("id", why))?;
+        let id = JobId::new(id).map_err(|why| Malformed::new("id", why))?;
         let (told, end) = mpsc::unbounded_channel();
-        let started = self.handle.wait_for(vec![name], false, told).await?;
+        let started = self.handle.wait_for(vec![id], false, told).await?;
         Ok(started.not_waited_for.is_empty().then_some(end))
     }
 }

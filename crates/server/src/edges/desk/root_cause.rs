@@ -1,6 +1,6 @@
 //! Why a job was skipped: the job that did not complete, however many were skipped in between.
 
-use bellwether_core::model::{Name, Seq, Settlement};
+use bellwether_core::model::{JobId, Seq, Settlement};
 use bellwether_wire::v1;
 
 use super::Desk;
@@ -50,7 +50,7 @@ impl Desk {
     /// The first of its dependencies that ended without completing.
     async fn broken_dependency(&self, job: &v1::Job) -> Result<Option<v1::Job>, LookupError> {
         let dependencies = job.spec.iter().flat_map(|spec| &spec.dependencies);
-        let ids = dependencies.filter_map(|id| Name::new(id).ok()).collect();
+        let ids = dependencies.filter_map(|id| JobId::new(id).ok()).collect();
         let settled = self.registry.settlements(ids).await?;
         let broken = settled.into_iter().find(|(_, how)| *how == Settlement::NotCompleted);
         match broken {

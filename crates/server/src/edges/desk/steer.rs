@@ -18,10 +18,10 @@ impl Desk {
     }
 
     /// One command for each id, all in one go; what is refused is named.
-    pub(crate) async fn each(
+    pub(crate) async fn each<N: From<Name>>(
         &self,
         ids: Vec<String>,
-        command: impl Fn(Name) -> Command,
+        command: impl Fn(N) -> Command,
     ) -> Result<v1::Done, Unavailable> {
         let mut refused = Vec::new();
         let mut names = Vec::with_capacity(ids.len());
@@ -30,7 +30,7 @@ impl Desk {
             match Name::new(&id) {
                 Ok(name) => {
                     names.push(id);
-                    commands.push(command(name));
+                    commands.push(command(N::from(name)));
                 }
                 Err(why) => {
                     let why = Malformed::new("id", why);

@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bellwether_cluster::MemberId;
-use bellwether_core::model::{
-    Epoch, JobId, JobNo, KeysSeen, Name, RunId, Seq, Submission, Timestamp,
-};
+use bellwether_core::model::{Epoch, JobId, JobNo, KeysSeen, RunId, Seq, Submission, Timestamp};
 use bellwether_core::{Answer, Command, Rejection};
 use bellwether_wire::job::submission_from_wire;
 use bellwether_wire::{Malformed, v1};
@@ -42,7 +40,7 @@ impl JobIds {
 
     pub(crate) fn generate(&self) -> JobId {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        Name::fixed(&format!("{}{number}", self.prefix))
+        JobId::fixed(&format!("{}{number}", self.prefix))
     }
 }
 
@@ -193,8 +191,8 @@ impl Sent {
             settled = anew;
         }
         submitted(&self.ids, settled, desk).await.inspect_err(|why| {
-            let run = self.run.as_ref().map_or("", Name::as_str);
-            let ids = Refusals::ids(run, self.ids.iter().map(Name::as_str));
+            let run = self.run.as_ref().map_or("", RunId::as_str);
+            let ids = Refusals::ids(run, self.ids.iter().map(JobId::as_str));
             desk.refusals.note(ids, v1::Rejection::from(why), clock::wall());
         })
     }
@@ -218,7 +216,7 @@ async fn submitted(ids: &[JobId], Settled { seq, result }: Settled, desk: &Desk)
     let is_known = known.is_some();
     let ids = match known {
         Some(known) => desk.known_ids(&jobs, known).await,
-        None => ids.iter().map(Name::to_string).collect(),
+        None => ids.iter().map(JobId::to_string).collect(),
     };
     let refs = jobs.iter().zip(ids).map(|(no, id)| v1::JobRef { job: no.0, id }).collect();
     let throttle = throttle.map(|throttle| v1::Throttle {

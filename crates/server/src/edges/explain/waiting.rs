@@ -1,6 +1,6 @@
 //! What a job waits for, as the core says it.
 
-use bellwether_core::model::{Name, WorkerId};
+use bellwether_core::model::{JobId, WorkerId};
 use bellwether_core::why::{Away, Because, Fleet, Place, Short};
 use bellwether_core::{Lack, State, Why};
 use bellwether_wire::v1::WaitReason;
@@ -91,7 +91,7 @@ fn reason(reason: WaitReason) -> v1::WaitingFor {
     v1::WaitingFor { reason: reason.into(), ..Default::default() }
 }
 
-fn open_job(state: &State, id: &Name) -> v1::OpenDependency {
+fn open_job(state: &State, id: &JobId) -> v1::OpenDependency {
     let job = state.job_no(id.as_str()).and_then(|no| state.job(no));
     let state = job.map_or(0, |job| job.state.status().to_wire());
     v1::OpenDependency { id: id.to_string(), state }

@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::pin::Pin;
 
-use bellwether_core::model::{Actor, Name, Seq};
+use bellwether_core::model::{Actor, Name, Seq, WorkerId};
 use bellwether_core::{Command, Rejection};
 use bellwether_wire::config::{config_from_wire, config_to_wire};
 use bellwether_wire::key::{key_from_wire, terms_from_wire};
@@ -41,10 +41,10 @@ impl SchedulerService {
     }
 }
 
-async fn each(
+async fn each<N: From<Name>>(
     desk: Desk,
     ids: Vec<String>,
-    command: impl Fn(Name) -> Command,
+    command: impl Fn(N) -> Command,
 ) -> Result<Response<v1::Done>, Status> {
     wait::check_count(&ids)?;
     desk.each(ids, command).await.map(Response::new).map_err(status)
@@ -78,8 +78,8 @@ fn trace_parent<T>(request: &Request<T>) -> Option<String> {
     value.to_str().ok().map(str::to_owned)
 }
 
-fn name(field: &str, text: &str) -> Result<Name, Status> {
-    Name::new(text).map_err(|why| status(&Malformed::new(field, why)))
+fn name<N: From<Name>>(field: &str, text: &str) -> Result<N, Status> {
+    Name::new(text).map(N::from).map_err(|why| status(&Malformed::new(field, why)))
 }
 
 type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send + 'static>>;
@@ -181,7 +181,7 @@ impl Scheduler for SchedulerService {
     async fn pin(&self, request: Request<v1::PinRequest>) -> Result<Response<v1::Done>, Status> {
         let desk = self.desk_of(&request);
         let v1::PinRequest { id, worker } = request.into_inner();
-        let worker = name("worker", &worker)?;
+        let worker: WorkerId = name("worker", &worker)?;
         each(desk, vec![id], |job| Command::Pin { job, worker: worker.clone() }).await
     }
 

@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 
-use bellwether_core::model::{JobId, Name};
+use bellwether_core::model::JobId;
 use bellwether_wire::rejection::Kind;
 use bellwether_wire::{Malformed, v1};
 use tokio::sync::mpsc;
@@ -40,7 +40,7 @@ pub(super) async fn wait_jobs(
     check_count(&ids)?;
     let names: Vec<JobId> = ids
         .iter()
-        .map(|id| Name::new(id).map_err(|why| status(&Malformed::new("ids", why))))
+        .map(|id| JobId::new(id).map_err(|why| status(&Malformed::new("ids", why))))
         .collect::<Result<_, _>>()?;
     let (told, ends) = mpsc::unbounded_channel();
     let started = desk.handle.wait_for(names, progress, told).await.map_err(status)?;

@@ -2,7 +2,7 @@
 //! come late. And handoffs, which need no session.
 
 use bellwether_brokers::{Delivery, Settlement};
-use bellwether_core::model::{HeldAttempt, KeyStanding, Name, WorkerId, WorkerKey};
+use bellwether_core::model::{HeldAttempt, KeyStanding, WorkerId, WorkerKey};
 use bellwether_core::state::JobState;
 use bellwether_core::{Command, Rejection, Report};
 use bellwether_wire::json::Said;
@@ -41,14 +41,14 @@ impl Links {
         self.by_worker.remove(&worker);
         let mut told = Vec::new();
         if !message.logs.is_empty()
-            && let Ok(name) = Name::new(&worker)
+            && let Ok(name) = WorkerId::new(&worker)
         {
             let (receipt, _) = Receipt::new();
             self.queue.desk.logs.keep(&name, message.logs, 0, &receipt);
         }
         for report in message.reports {
             let attempt = Attempt { job: report.job, token: report.token };
-            let (Ok((held, report)), Ok(name)) = (report_from_wire(report), Name::new(&worker))
+            let (Ok((held, report)), Ok(name)) = (report_from_wire(report), WorkerId::new(&worker))
             else {
                 continue;
             };
@@ -82,7 +82,7 @@ impl Links {
         }
         let report = said.message.reports.first().cloned().filter(ends_attempt);
         let report = report.and_then(|wire| report_from_wire(wire).ok());
-        let (Some((held, report)), Ok(worker)) = (report, Name::new(&said.worker)) else {
+        let (Some((held, report)), Ok(worker)) = (report, WorkerId::new(&said.worker)) else {
             return self.settle(Settlement::Done(from.receipt)).await;
         };
         let seen = {

@@ -114,14 +114,14 @@ impl<S: Send + Sync> FromRequestParts<S> for Path {
 }
 
 impl Path {
-    /// As a name, which the scheduler can be asked for.
-    pub(super) fn name(&self, field: &str) -> Result<Name, Problem> {
+    /// As a name or an id, which the scheduler can be asked for.
+    pub(super) fn name<N: From<Name>>(&self, field: &str) -> Result<N, Problem> {
         name(field, &self.0)
     }
 }
 
-pub(super) fn name(field: &str, text: &str) -> Result<Name, Problem> {
-    Name::new(text).map_err(|why| Problem::from(&Malformed::new(field, why)))
+pub(super) fn name<N: From<Name>>(field: &str, text: &str) -> Result<N, Problem> {
+    Name::new(text).map(N::from).map_err(|why| Problem::from(&Malformed::new(field, why)))
 }
 
 /// Parameters after the question mark.

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use bellwether_core::model::{JobId, Name, Submission};
+use bellwether_core::model::{JobId, RunId, Submission};
 use bellwether_wire::json::{
     Plan, SubmissionDraft, job_from_json, listed_from_json, run_from_json, submission_from_json,
 };
@@ -135,7 +135,7 @@ async fn taken(rest: &Rest, submission: Submission) -> Result<Accepted, Problem>
 
 /// One step after the other, so that everybody else's come in between.
 async fn in_steps(rest: Rest, plan: Plan, trace: Option<String>) -> Result<Accepted, Problem> {
-    let run = plan.run().map(Name::to_string).unwrap_or_default();
+    let run = plan.run().map(RunId::to_string).unwrap_or_default();
     let count = plan.jobs() as u64;
     let ids = rest.desk.ids.clone();
     let mut last = v1::Accepted { known: true, ..Default::default() };
@@ -157,7 +157,7 @@ fn whole(ids: &JobIds, plan: Plan, trace: Option<&str>) -> Result<Submission, Ma
 }
 
 fn run_of(submission: &Submission) -> Option<String> {
-    submission.run.as_ref().map(Name::to_string)
+    submission.run.as_ref().map(RunId::to_string)
 }
 
 fn complete(

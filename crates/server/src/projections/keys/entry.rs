@@ -1,6 +1,6 @@
 //! What is kept of a key or an id: where its hash begins, its job, and what that came with.
 
-use bellwether_core::model::{JobNo, Name, Timestamp};
+use bellwether_core::model::{JobId, JobNo, Name, Timestamp};
 use bellwether_wire::job::AUTOMATIC_KEY;
 
 pub(super) const ENTRY_BYTES: usize = 16;
@@ -36,7 +36,7 @@ impl Start {
         Start::of(blake3::hash(key.as_str().as_bytes()))
     }
 
-    pub(super) fn of_id(id: &Name) -> Start {
+    pub(super) fn of_id(id: &JobId) -> Start {
         let mut hasher = blake3::Hasher::new();
         hasher.update(ID_MARK).update(id.as_str().as_bytes());
         Start::of(hasher.finalize())

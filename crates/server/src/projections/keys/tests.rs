@@ -1,4 +1,4 @@
-use bellwether_core::model::{JobSpec, Name};
+use bellwether_core::model::{JobId, JobSpec, Name};
 
 use super::entry::Taken;
 use super::merge::Merge;
@@ -121,15 +121,14 @@ fn a_run_that_is_missing_or_damaged_is_told() {
 #[test]
 fn keys_and_ids_of_one_name_are_apart_and_their_time_ends() {
     let dir = tempfile::tempdir().unwrap();
-    let name = Name::fixed("a");
-    let taken =
-        Taken { start: Start::of_id(&name), job: JobNo(3), print: 0, at: Timestamp(SECOND) };
+    let id = JobId::fixed("a");
+    let taken = Taken { start: Start::of_id(&id), job: JobNo(3), print: 0, at: Timestamp(SECOND) };
     let run = Arc::new(write(dir.path(), JobNo(0), &[taken]).unwrap());
     let keys = Keys::default();
     keys.replace(Files { kept: JobNo(3), runs: vec![run] });
     keys.set_expires_after(Micros(SECOND));
-    let mut job = JobSpec::new(name.clone(), Name::fixed("t"));
-    job.idempotency_key = Some(name);
+    let mut job = JobSpec::new(id, Name::fixed("t"));
+    job.idempotency_key = Some(Name::fixed("a"));
     let submission = Submission::one(job);
     keys.set_now(Timestamp(2 * SECOND));
     let seen = keys.look(&submission).unwrap();

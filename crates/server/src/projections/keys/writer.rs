@@ -7,7 +7,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use bellwether_core::model::{AcceptedJob, JobNo, Micros, Name, Timestamp, is_made_by_scheduler};
+use bellwether_core::model::{
+    AcceptedJob, JobId, JobNo, Micros, Name, Timestamp, is_made_by_scheduler,
+};
 use bellwether_core::{Event, State};
 use bellwether_journal::Record;
 
@@ -94,7 +96,7 @@ impl Writer {
             self.take_key(&key.name, print(key.job), key.job, key.at);
         }
         for id in state.ids.iter().filter(|id| id.job > after) {
-            self.take_id(&id.name, id.job, id.at);
+            self.take_id(&JobId::from(id.name.clone()), id.job, id.at);
         }
         self.waiting.sort_by_key(|taken| taken.job);
         self.last = self.last.max(state.last_job);
@@ -170,7 +172,7 @@ impl Writer {
         }
     }
 
-    fn take_id(&mut self, id: &Name, job: JobNo, at: Timestamp) {
+    fn take_id(&mut self, id: &JobId, job: JobNo, at: Timestamp) {
         if !is_made_by_scheduler(id) {
             self.seen += 1;
             self.waiting.push(Taken { start: Start::of_id(id), job, print: 0, at });

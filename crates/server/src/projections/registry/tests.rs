@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_core::model::{
-    Config, Escalation, FailureCause, HeldAttempt, JobNo, JobSpec, JobStatus, Micros, Name,
-    OnFailure, Priority, Seq, Submission, Timestamp, WorkerSpec,
+    Config, Escalation, FailureCause, HeldAttempt, JobId, JobNo, JobSpec, JobStatus, Micros, Name,
+    OnFailure, Priority, Seq, Submission, Timestamp, WorkerId, WorkerSpec,
 };
 use bellwether_core::{Command, Engine, Entry, Report};
 use bellwether_wire::{Mirror as _, v1};
@@ -51,7 +51,7 @@ impl History {
             random: Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
         };
         for worker in ["w1", "w2"] {
-            let spec = WorkerSpec::new(Name::fixed(worker), 2);
+            let spec = WorkerSpec::new(WorkerId::fixed(worker), 2);
             history.send(Command::Register {
                 spec,
                 held: Vec::new(),
@@ -90,9 +90,9 @@ impl History {
     }
 
     fn new_job(&mut self) -> JobSpec {
-        let known: Vec<Name> =
+        let known: Vec<JobId> =
             self.engine.state().jobs().map(|(_, job)| job.spec.id.clone()).collect();
-        let mut job = JobSpec::new(Name::fixed(&format!("j{}", known.len())), Name::fixed("t"));
+        let mut job = JobSpec::new(JobId::fixed(&format!("j{}", known.len())), Name::fixed("t"));
         job.retry = Some(self.random.below(3) as u32);
         if self.random.one_in(3) {
             job.extras_mut().delay = Micros::from_millis(self.random.below(3_000));
@@ -116,7 +116,7 @@ impl History {
         let held = state.workers().flat_map(|(_, worker)| {
             worker.held.iter().map(|attempt| (worker.id().clone(), *attempt))
         });
-        let held: Vec<(Name, HeldAttempt)> = held.collect();
+        let held: Vec<(WorkerId, HeldAttempt)> = held.collect();
         if held.is_empty() {
             return;
         }
@@ -133,9 +133,9 @@ impl History {
         self.send(Command::Report { worker, attempt, report });
     }
 
-    fn with_job(&mut self, command: impl FnOnce(Name) -> Command) {
+    fn with_job(&mut self, command: impl FnOnce(JobId) -> Command) {
         let jobs = self.engine.state().jobs().map(|(_, job)| job.spec.id.clone());
-        let jobs: Vec<Name> = jobs.collect();
+        let jobs: Vec<JobId> = jobs.collect();
         if !jobs.is_empty() {
             let chosen = self.random.below(jobs.len() as u64) as usize;
             self.send(command(jobs[chosen].clone()));
@@ -253,7 +253,7 @@ fn write_completed(
     let mut partitions = Partitions::load(connection, retention).unwrap();
     let transaction = connection.unchecked_transaction().unwrap();
     for no in numbers.clone() {
-        let mut spec = JobSpec::new(Name::fixed(&format!("j{no}")), Name::fixed("t"));
+        let mut spec = JobSpec::new(JobId::fixed(&format!("j{no}")), Name::fixed("t"));
         spec.payload = vec![7; 1_000].into();
         let (spec, at) = (Arc::new(spec), Timestamp(no * 1_000_000));
         let status = JobStatus::Ready;

@@ -2,7 +2,7 @@
 //! may be a hundred thousand a second, and to pass names on to the thread that sends them costs more
 //! than to copy their bytes.
 
-use bellwether_core::model::{Name, Seq};
+use bellwether_core::model::Seq;
 use bellwether_wire::json::hex;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,9 +70,9 @@ impl Values {
         self.length(value.len()).raw(value.as_bytes())
     }
 
-    /// Empty where there is none.
-    pub(super) fn name(&mut self, value: Option<&Name>) -> &mut Values {
-        self.text(value.map_or("", Name::as_str))
+    /// A name or an id; empty where there is none.
+    pub(super) fn name(&mut self, value: Option<&impl AsRef<str>>) -> &mut Values {
+        self.text(value.map_or("", AsRef::as_ref))
     }
 
     /// In hexadecimal digits.

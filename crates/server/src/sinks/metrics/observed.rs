@@ -139,7 +139,7 @@ impl Observed {
         at: Timestamp,
     ) {
         if let Some(worker) = &offer.worker {
-            let counts = self.workers.of(&worker.id, WorkerCounts::default);
+            let counts = self.workers.of(worker.id.as_name(), WorkerCounts::default);
             match end {
                 AttemptEnd::Completed { .. } => counts.completed += 1,
                 AttemptEnd::Failed { .. } => counts.failed += 1,

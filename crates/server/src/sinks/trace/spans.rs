@@ -123,12 +123,12 @@ fn ended(trace: &JobTrace, job: &LiveJob, how: JobStatus, at: Timestamp) -> Span
 
 fn of_job(job: &LiveJob) -> Vec<(&'static str, Value)> {
     let mut attributes = vec![
-        ("bellwether.job.id", Value::Name(job.spec.id.clone())),
+        ("bellwether.job.id", Value::Name(job.spec.id.as_name().clone())),
         ("bellwether.job.type", Value::Name(job.spec.kind().clone())),
         ("bellwether.job.priority", Value::Text(job.spec.priority.as_str())),
     ];
     if let Some(run) = &job.run {
-        attributes.push(("bellwether.run.id", Value::Name(run.clone())));
+        attributes.push(("bellwether.run.id", Value::Name(run.as_name().clone())));
     }
     attributes
 }
@@ -139,7 +139,7 @@ fn of_offer(job: &LiveJob, offer: &LiveOffer) -> Vec<(&'static str, Value)> {
     let token = i64::try_from(offer.token.0).unwrap_or(i64::MAX);
     attributes.push(("bellwether.token", Value::Number(token)));
     if let Some(worker) = &offer.worker {
-        attributes.push(("bellwether.worker.id", Value::Name(worker.id.clone())));
+        attributes.push(("bellwether.worker.id", Value::Name(worker.id.as_name().clone())));
     }
     attributes
 }

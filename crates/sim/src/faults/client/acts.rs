@@ -3,7 +3,7 @@
 use bellwether_core::Command;
 use bellwether_core::model::config::PredictorKind;
 use bellwether_core::model::{
-    JobId, JobSpec, KeyTerms, Micros, Name, Strategy, Submission, Target, WorkerSpec,
+    JobId, JobSpec, KeyTerms, Micros, Strategy, Submission, Target, WorkerId, WorkerSpec,
 };
 
 use super::{Clients, settle};
@@ -156,7 +156,7 @@ impl Clients {
         }
     }
 
-    fn some_worker(&self, stage: &mut Stage) -> Name {
+    fn some_worker(&self, stage: &mut Stage) -> WorkerId {
         plan::worker_id(stage.random.index(self.fleet.len()))
     }
 

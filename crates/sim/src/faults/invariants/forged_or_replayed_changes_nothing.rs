@@ -1,7 +1,7 @@
 //! A handoff moves the attempt that it was signed for, while it holds, to whom it was signed for,
 //! and nothing else: whoever sends it again, later or for another job changes nothing.
 
-use bellwether_core::model::{Handoff, HeldAttempt, Name, Receiver, WorkerNo};
+use bellwether_core::model::{Handoff, HeldAttempt, Receiver, WorkerId, WorkerNo};
 use bellwether_core::{Command, Event, Report};
 
 use super::Invariant;
@@ -53,7 +53,7 @@ impl Invariant for ForgedOrReplayedChangesNothing {
 
 /// It was signed for this attempt, by whom it is from.
 fn is_for(
-    worker: &Name,
+    worker: &WorkerId,
     attempt: HeldAttempt,
     signed: &Handoff,
     view: &View<'_>,

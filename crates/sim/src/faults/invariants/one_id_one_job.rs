@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use bellwether_core::Event;
-use bellwether_core::model::{JobNo, Name, is_made_by_scheduler};
+use bellwether_core::model::{JobId, JobNo, is_made_by_scheduler};
 
 use super::Invariant;
 use crate::faults::court::{Observation, View};
 
 #[derive(Debug, Default)]
 pub(crate) struct OneIdOneJob {
-    jobs: BTreeMap<Name, JobNo>,
+    jobs: BTreeMap<JobId, JobNo>,
 }
 
 impl Invariant for OneIdOneJob {

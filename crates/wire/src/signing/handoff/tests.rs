@@ -5,8 +5,8 @@ const PAYLOAD: &[u8] = br#"{"image":"cat.png"}"#;
 
 fn intent(from: &str, receiver: &str, previous: HandoffSignature) -> Intent<'static> {
     Intent {
-        from: Name::fixed(from),
-        job: Name::fixed("task-123"),
+        from: WorkerId::fixed(from),
+        job: JobId::fixed("task-123"),
         receiver: Receiver::parse(receiver).unwrap(),
         payload: PAYLOAD,
         token: Token(42),
@@ -31,10 +31,10 @@ fn on_the_wire(handoff: &Handoff) -> v1::HandOff {
 
 fn accepted(wire: &v1::HandOff) -> bool {
     let arrived = Arrived::read(wire);
-    arrived.is_ok_and(|it| it.verified(Name::fixed("a"), SCHEDULER, Epoch(3)).is_ok())
+    arrived.is_ok_and(|it| it.verified(WorkerId::fixed("a"), SCHEDULER, Epoch(3)).is_ok())
 }
 
-fn reader<'a>(job: &'a Name, worker: &'a str) -> ChainReader<'a> {
+fn reader<'a>(job: &'a JobId, worker: &'a str) -> ChainReader<'a> {
     ChainReader { scheduler: SCHEDULER, job, payload: PAYLOAD, worker, roles: &[] }
 }
 
@@ -42,7 +42,7 @@ fn reader<'a>(job: &'a Name, worker: &'a str) -> ChainReader<'a> {
 fn what_was_signed_arrives() {
     let handoff = sign(intent("a", "role:painter", HandoffSignature::NONE), SCHEDULER, &secret(1));
     let arrived = Arrived::read(&on_the_wire(&handoff)).unwrap();
-    assert_eq!(arrived.verified(Name::fixed("a"), SCHEDULER, Epoch(3)), Ok(handoff));
+    assert_eq!(arrived.verified(WorkerId::fixed("a"), SCHEDULER, Epoch(3)), Ok(handoff));
 }
 
 #[test]
@@ -69,14 +69,14 @@ fn a_change_anywhere_is_refused() {
 fn another_scheduler_or_reign_refuses_it() {
     let handoff = sign(intent("a", "b", HandoffSignature::NONE), SCHEDULER, &secret(1));
     let arrived = Arrived::read(&on_the_wire(&handoff)).unwrap();
-    let from = Name::fixed("a");
+    let from = WorkerId::fixed("a");
     assert!(arrived.clone().verified(from.clone(), "urn:uuid:other", Epoch(3)).is_err());
     assert!(arrived.verified(from, SCHEDULER, Epoch(4)).is_err());
 }
 
 #[test]
 fn a_chain_is_verified_by_whom_it_ends_with() {
-    let job = Name::fixed("task-123");
+    let job = JobId::fixed("task-123");
     let first = sign(intent("a", "b", HandoffSignature::NONE), SCHEDULER, &secret(1));
     let second = sign(intent("b", "c", first.signature), SCHEDULER, &secret(2));
     let chain = [first.clone(), second.clone()];
@@ -90,7 +90,7 @@ fn a_chain_is_verified_by_whom_it_ends_with() {
     assert_eq!(reader(&job, "c").verify(&[first.clone(), forged]), Err(BrokenChain::Signature(2)));
     let stolen = sign(intent("x", "c", first.signature), SCHEDULER, &secret(3));
     assert_eq!(reader(&job, "c").verify(&[first.clone(), stolen]), Err(BrokenChain::Holder(2)));
-    let other = Name::fixed("task-124");
+    let other = JobId::fixed("task-124");
     assert_eq!(reader(&other, "c").verify(&chain), Err(BrokenChain::Job(1)));
 }
 
