@@ -23,9 +23,9 @@ const SLICE_THINGS: usize = 1_000;
 const SLICE_INTERVAL: Micros = Micros(4_000);
 /// Pieces that wait for the disk at most.
 const PIECES_AT_DISK_MAX: usize = 8;
-/// A snapshot is worth its writing once there is an event for so many of its jobs: to read it takes
-/// longer then than to replay them.
-const JOBS_PER_EVENT: u64 = 2;
+/// A snapshot is worth its writing once there are so many events for each of its jobs: less is written
+/// to it then than to the journal, also where jobs pile up and every snapshot is larger than the last.
+const EVENTS_PER_JOB: u64 = 2;
 
 /// The engine that a snapshot stands for; what the journal holds behind it is still to be replayed.
 /// The configuration that an empty journal starts with is the default one: any other is an event.
@@ -109,7 +109,7 @@ impl<E: Edge> Schedule<E> {
 
     fn is_due(&self, state: &State) -> bool {
         let events = state.seq().0.saturating_sub(self.last.0);
-        events >= self.rule.every.max(state.jobs.len() as u64 / JOBS_PER_EVENT).max(1)
+        events >= self.rule.every.max(state.jobs.len() as u64 * EVENTS_PER_JOB).max(1)
     }
 
     /// What was frozen is not durable yet, so nothing may be appended behind it.

@@ -1,16 +1,11 @@
-//! Copies the log into the database without making appends wait for it.
-//!
-//! The bulk is copied on a thread of its own while appends go on. What they have added meanwhile is
-//! little; the appending thread copies that itself, after which SQLite writes the log from its
-//! start again. So the log stays bounded under a load that never pauses.
+//! When the journal's log is copied into its database.
 
 use std::path::Path;
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
-use std::thread::JoinHandle;
 
 use rusqlite::Connection;
 
 use super::failure::append_error;
+use super::log_copier::LogCopier;
 use super::{SqliteOptions, connection};
 use crate::journal::AppendError;
 
@@ -23,33 +18,14 @@ pub(super) struct Checkpoints {
     options: SqliteOptions,
     /// About so many pages were added to the log since it was last copied.
     pages: u64,
-    under_way: bool,
-    /// None only while it is dropped.
-    copier: Option<Copier>,
-}
-
-#[derive(Debug)]
-struct Copier {
-    ask: Sender<()>,
-    done: Receiver<Result<(), AppendError>>,
-    thread: JoinHandle<()>,
+    copier: LogCopier,
 }
 
 impl Checkpoints {
     pub(super) fn start(dir: &Path, options: SqliteOptions) -> Result<Checkpoints, StartError> {
         let connection = connection::open_beside(dir)?;
-        let (ask, asked) = channel();
-        let (tell, done) = channel();
-        let thread =
-            std::thread::Builder::new().name("checkpoint".to_owned()).spawn(move || {
-                for () in asked {
-                    if tell.send(copy(&connection)).is_err() {
-                        return;
-                    }
-                }
-            })?;
-        let copier = Some(Copier { ask, done, thread });
-        Ok(Checkpoints { options, pages: 0, under_way: false, copier })
+        let copier = LogCopier::start("checkpoint", connection, || ())?;
+        Ok(Checkpoints { options, pages: 0, copier })
     }
 
     /// After each commit, with the bytes of its record. An error means that a sync of the database
@@ -60,31 +36,14 @@ impl Checkpoints {
         connection: &Connection,
     ) -> Result<(), AppendError> {
         self.pages += bytes as u64 / u64::from(self.options.page_bytes) + PAGES_BESIDES;
-        let Some(copier) = &self.copier else { return Ok(()) };
-        if self.under_way {
-            match copier.done.try_recv() {
-                Ok(copied) => {
-                    copied?;
-                    copy(connection)?;
-                    self.under_way = false;
-                    self.pages = 0;
-                }
-                Err(TryRecvError::Empty) => {}
-                Err(TryRecvError::Disconnected) => unreachable!("it ends after the journal"),
-            }
-        } else if self.pages >= u64::from(self.options.checkpoint_pages) {
-            self.under_way = copier.ask.send(()).is_ok();
+        let is_long = self.pages >= u64::from(self.options.checkpoint_pages);
+        match self.copier.committed(is_long, connection).map_err(|error| append_error(&error)) {
+            Ok(false) => {}
+            // The log keeps everything until there is space.
+            Ok(true) | Err(AppendError::Full) => self.pages = 0,
+            Err(error) => return Err(error),
         }
         Ok(())
-    }
-}
-
-impl Drop for Checkpoints {
-    fn drop(&mut self) {
-        let Some(Copier { ask, done, thread }) = self.copier.take() else { return };
-        drop((ask, done));
-        // The directory may be given to another only once nobody writes here any more.
-        thread.join().expect("the checkpoint thread does not panic");
     }
 }
 
@@ -94,16 +53,6 @@ pub(super) enum StartError {
     Open(#[from] rusqlite::Error),
     #[error(transparent)]
     Thread(#[from] std::io::Error),
-}
-
-/// Copies what can be copied without waiting for anybody.
-fn copy(connection: &Connection) -> Result<(), AppendError> {
-    let copied = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
-    match copied.map_err(|error| append_error(&error)) {
-        // The log keeps everything until there is space.
-        Err(AppendError::Full) => Ok(()),
-        copied => copied,
-    }
 }
 
 #[cfg(test)]

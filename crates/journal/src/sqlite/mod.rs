@@ -7,6 +7,7 @@
 mod checkpoint;
 mod connection;
 mod failure;
+mod log_copier;
 mod reader;
 
 use std::fs;
@@ -30,6 +31,7 @@ use crate::snapshot::{Snapshot, Snapshots};
 use checkpoint::{Checkpoints, StartError};
 use connection::Meta;
 use failure::{append_error, open_error};
+pub use log_copier::LogCopier;
 use reader::SqliteReader;
 
 #[derive(Debug, Clone, Copy)]

@@ -24,6 +24,7 @@ use std::time::Duration;
 
 use bellwether_core::State;
 use bellwether_core::model::{Actor, ActorNo, JobId, JobNo, Seq, Settlement};
+use bellwether_journal::sqlite::LogCopier;
 use bellwether_journal::{Head, Reader, Record};
 use bellwether_wire::v1;
 use rusqlite::{Connection, ErrorCode};
@@ -108,7 +109,9 @@ pub(crate) fn start(
         // An older journal was put back: what came after it has not happened.
         schema::create(&connection).map_err(failed)?;
     }
-    let projection = Projection::open(connection, retention).map_err(failed)?;
+    let beside = schema::open_beside(&path).map_err(failed)?;
+    let log = LogCopier::start("registry-log", beside, crate::priority::lower_priority)?;
+    let projection = Projection::open(connection, log, retention).map_err(failed)?;
     let (news, inbox) = channel();
     let queued = Arc::new(AtomicUsize::new(0));
     let (written, reached) = watch::channel(Seq(0));

@@ -5,6 +5,7 @@ use bellwether_core::model::{
     AcceptedJob, Actor, ActorNo, JobNo, Name, RunId, Seq, Timestamp, WorkerNo,
 };
 use bellwether_core::{Entry, Event, State, Transition};
+use bellwether_journal::sqlite::LogCopier;
 use bellwether_wire::job::job_to_wire;
 use bellwether_wire::v1;
 use rusqlite::Connection;
@@ -48,6 +49,7 @@ impl Pace {
 #[derive(Debug)]
 pub(super) struct Projection {
     connection: Connection,
+    log: LogCopier,
     partitions: Partitions,
     retention: Retention,
     pending: Pending,
@@ -65,13 +67,18 @@ pub(super) struct Projection {
 }
 
 impl Projection {
-    pub(super) fn open(connection: Connection, retention: Retention) -> rusqlite::Result<Self> {
+    pub(super) fn open(
+        connection: Connection,
+        log: LogCopier,
+        retention: Retention,
+    ) -> rusqlite::Result<Self> {
         let stored = store::position(&connection)?;
         let workers = store::workers(&connection)?;
         let actors = store::actors(&connection)?;
         let partitions = Partitions::load(&connection, retention)?;
         Ok(Projection {
             connection,
+            log,
             partitions,
             retention,
             pending: Pending::default(),
@@ -251,6 +258,8 @@ impl Projection {
         store::save_position(connection, stored)?;
         connection.execute_batch("COMMIT")?;
         self.stored = stored;
+        let is_long = schema::log_pages(&self.connection)? > schema::LOG_PAGES;
+        self.log.committed(is_long, &self.connection)?;
         self.partitions.shrink(&self.connection)
     }
 

@@ -9,6 +9,7 @@ use bellwether_core::model::{
     OnFailure, Priority, Seq, Submission, Timestamp, WorkerId, WorkerSpec,
 };
 use bellwether_core::{Command, Engine, Entry, Report};
+use bellwether_journal::sqlite::LogCopier;
 use bellwether_wire::{Mirror as _, v1};
 
 use super::partitions::{Partitions, Retention};
@@ -158,7 +159,10 @@ const RETENTION: Retention =
     Retention { jobs_max: 1_000_000, keep_for: Duration::from_secs(100_000_000_000) };
 
 fn projection(folder: &Folder) -> Projection {
-    Projection::open(schema::open(&folder.path, RETENTION).unwrap(), RETENTION).unwrap()
+    let connection = schema::open(&folder.path, RETENTION).unwrap();
+    let beside = schema::open_beside(&folder.path).unwrap();
+    let log = LogCopier::start("registry-log", beside, || ()).unwrap();
+    Projection::open(connection, log, RETENTION).unwrap()
 }
 
 fn write_all(projection: &mut Projection) {
@@ -321,6 +325,26 @@ fn space_that_is_no_longer_needed_is_given_back() {
         partitions.shrink(&connection).unwrap();
     }
     assert!(size() < before / 3, "{} of {before} bytes", size());
+}
+
+#[test]
+fn the_log_is_copied_into_the_file_while_writes_go_on() {
+    const COMMITS_MAX: u64 = 100_000;
+    let folder = folder();
+    let mut projection = projection(&folder);
+    let beside = schema::open_beside(&folder.path).unwrap();
+    let mut longest = 0;
+    // Each commit adds some pages; without anybody who copies them it would go on like that.
+    for commit in 1..=COMMITS_MAX {
+        write_all(&mut projection);
+        let pages = schema::log_pages(&beside).unwrap();
+        if pages < longest / 2 {
+            assert!(longest > schema::LOG_PAGES, "copied at {longest} pages, commit {commit}");
+            return;
+        }
+        longest = longest.max(pages);
+    }
+    panic!("{longest} pages are in the log after {COMMITS_MAX} commits");
 }
 
 #[test]
