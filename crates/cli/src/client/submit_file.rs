@@ -26,8 +26,11 @@ pub(super) fn read_text(path: &Path) -> anyhow::Result<String> {
     if path == Path::new("-") {
         std::io::stdin().read_to_string(&mut text).context("failed to read standard input")?;
     } else {
-        text = std::fs::read_to_string(path)
-            .with_context(|| format!("failed to read {}", path.display()))?;
+        let read = std::fs::read_to_string(path);
+        if read.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::InvalidData) {
+            anyhow::bail!("{} is not text; a file of jobs is YAML or JSON", path.display());
+        }
+        text = read.with_context(|| format!("failed to read {}", path.display()))?;
     }
     Ok(text)
 }

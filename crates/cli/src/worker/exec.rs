@@ -211,7 +211,12 @@ async fn follow(mut group: Group, context: &Context, mask: &Mask) -> Outcome {
         let said = if stderr.text.is_empty() { &stdout.text } else { &stderr.text };
         let start = said.floor_char_boundary(said.len().saturating_sub(TAIL_BYTES));
         let tail = said[start..].trim_end();
-        return Outcome::retry(format_args!("{EXIT_CODE}{exit_code}: {tail}"));
+        let why = match (tail, status.signal()) {
+            ("", Some(signal)) => format!("signal {signal} ended it"),
+            ("", None) => "it printed nothing".to_owned(),
+            (tail, _) => tail.to_owned(),
+        };
+        return Outcome::retry(format_args!("{EXIT_CODE}{exit_code}: {why}"));
     }
     let output = Output {
         exit_code,

@@ -30,8 +30,8 @@ const KEY_BYTES: usize = 6;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    #[error("this is no JSON: {0}")]
-    Json(#[source] serde_json::Error),
+    #[error("this is no JSON: {}", super::fault(.0))]
+    Json(serde_json::Error),
     #[error("this is no YAML: {0}")]
     Yaml(String),
     #[error("there is no job in it")]
@@ -587,9 +587,6 @@ jobs:
             expect!["escalation.rol: is not known; did you mean role?"],
         );
         refused("", expect!["there is no job in it"]);
-        refused(
-            "{\"type\":",
-            expect!["this is no JSON: EOF while parsing a value at line 1 column 8"],
-        );
+        refused("{\"type\":", expect!["this is no JSON: it ends too early, at line 1 column 8"]);
     }
 }
