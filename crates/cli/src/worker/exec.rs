@@ -84,7 +84,9 @@ impl NotStarted {
 impl Room {
     fn command(&self, program: &Path, context: &Context) -> Result<Command, NotStarted> {
         let failed = |source| NotStarted::Start { program: program.display().to_string(), source };
-        let mut command = self.confinement.command(program).map_err(failed)?;
+        let cell = self.guards.cell(context.token());
+        let command = self.confinement.command(program, cell.as_deref());
+        let mut command = command.map_err(failed)?;
         let passed = self.passed.iter().map(String::as_str);
         let seen = ENVIRONMENT.into_iter().chain(passed);
         command

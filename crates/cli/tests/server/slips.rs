@@ -1,5 +1,6 @@
 //! What people type by mistake: it is told once, in our words, with the thing at fault and the way out.
 
+use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
 use crate::fixture::World;
@@ -49,6 +50,16 @@ const SLIPS: &[(&[&str], i32, &str)] = &[
         3,
         "heartbeat_interval is 5 s while unreachable_after is 0 s; it must be at least 1 ms",
     ),
+    (
+        &["serve", "--config", "none.yaml"],
+        3,
+        "none.yaml: connections_max is \"0\"; it must be at least 1",
+    ),
+    (
+        &["serve", "--config", "torn.yaml"],
+        3,
+        "torn.yaml is not valid YAML: line 1 column 4: unclosed",
+    ),
     (&["cancel"], 2, "name the jobs, or what they have in common"),
     (&["token", "issue", "--role", "viewer", "two words"], 2, "must be one word"),
     (&["token", "issue", "--role", "viewer", "--expires", "soon", "ci"], 2, "as 2027-01-31T08:"),
@@ -71,6 +82,8 @@ fn what_was_mistyped_is_told_once_and_in_our_words() {
     let write = |name: &str, bytes: &[u8]| std::fs::write(world.path(name), bytes).unwrap();
     write("empty.yaml", b"");
     write("torn.json", b"[");
+    write("none.yaml", b"connections_max: 0");
+    write("torn.yaml", b"a: [");
     write("binary", b"\x7fELF\xff\xfe");
     write("lacking.yaml", b"{type: exec}");
     std::fs::create_dir(world.path("folder")).unwrap();
@@ -119,6 +132,36 @@ fn what_can_not_be_written_is_told_as_that() {
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{told}");
     assert!(told.contains("failed to write to standard output: No space left"), "{told}");
+}
+
+/// Without a home there is nowhere to leave a pointer to the token: both sides say where it is.
+#[test]
+fn where_the_token_can_not_be_found_its_place_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let mut command = crate::fixture::bellwether();
+    command.env_remove("HOME").env_remove("XDG_RUNTIME_DIR").current_dir(folder.path());
+    let child = command
+        .args(["serve", "--json", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"])
+        .stdout(Stdio::piped())
+        .stderr(std::fs::File::create(&log).unwrap())
+        .spawn()
+        .unwrap();
+    let mut server = crate::fixture::Process(child);
+    let mut line = String::new();
+    BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let hello: serde_json::Value = serde_json::from_str(&line).expect("it started");
+    let address = format!("http://{}", hello["grpc"].as_str().unwrap());
+    let told = std::fs::read_to_string(&log).unwrap();
+    assert!(told.contains("give them --token-file data/token"), "{told}");
+    let ask = |more: &[&str]| {
+        let mut command = crate::fixture::bellwether();
+        command.env_remove("HOME").env_remove("XDG_RUNTIME_DIR").current_dir(folder.path());
+        command.args(["status", "--server", &address]).args(more).output().unwrap()
+    };
+    let told = String::from_utf8(ask(&[]).stderr).unwrap();
+    assert!(told.contains("--token-file DIR/token"), "{told}");
+    assert_eq!(ask(&["--token-file", "data/token"]).status.code(), Some(0));
 }
 
 #[test]
