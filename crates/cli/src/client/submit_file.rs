@@ -126,7 +126,7 @@ fn plans(text: &str, set: &Texts) -> anyhow::Result<Vec<Handed>> {
     let mut files = |path: &str| std::fs::read_to_string(path).map_err(|why| why.to_string());
     let mut context = Context { generate: &mut generated, set, files: &mut files };
     let plans = bellwether_wire::json::plans(text, &mut context)?;
-    let yaml = !text.trim_start().starts_with(['{', '[']);
+    let yaml = !bellwether_wire::json::is_json(text);
     plans.into_iter().map(|plan| Handed::of(plan, yaml)).collect()
 }
 

@@ -11,13 +11,13 @@ use sha2::{Digest as _, Sha256};
 
 use super::array::{Items, ReadFile, no_files};
 use super::bounded::{Bounded, entries, items};
+use super::documents::documents;
 use super::field::{Fields, Given, wrong};
 use super::hex;
 use super::job::Draft;
 use super::plan::{Array, INDEX, ITEM, Part, Plan, What};
 use super::template::{Texts, Values, fill, values};
 use super::unique::Unique;
-use super::yaml::from_yaml;
 use crate::malformed::{Malformed, at_most, optional_name};
 
 const RUN_FIELDS: [&str; 3] = ["run", "jobs", "idempotency_key"];
@@ -101,30 +101,6 @@ pub fn submissions(
 ) -> Result<Vec<SubmissionDraft>, ReadError> {
     let mut context = Context { generate, set: &Texts::new(), files: &mut no_files };
     plans(text, &mut context)?.into_iter().map(|plan| Ok(plan.whole()?)).collect()
-}
-
-fn documents(text: &str) -> Result<Vec<Box<RawValue>>, ReadError> {
-    let looks_like_json = text.trim_start().starts_with(['{', '[']);
-    let documents: Vec<Box<RawValue>> = if looks_like_json {
-        serde_json::Deserializer::from_str(text)
-            .into_iter()
-            .collect::<Result<_, _>>()
-            .map_err(ReadError::Json)?
-    } else {
-        let value = from_yaml(text).map_err(ReadError::Yaml)?;
-        vec![serde_json::value::to_raw_value(&value).map_err(ReadError::Json)?]
-    };
-    let mut flat = Vec::new();
-    for document in documents {
-        if document.get().starts_with('[') {
-            let list: Vec<Box<RawValue>> =
-                serde_json::from_str(document.get()).map_err(ReadError::Json)?;
-            flat.extend(list);
-        } else if document.get() != "null" {
-            flat.push(document);
-        }
-    }
-    Ok(flat)
 }
 
 /// One job, or one run, from elsewhere.
