@@ -50,6 +50,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
     let restored = if arguments.check {
         verify(file)?
     } else {
+        anyhow::ensure!(!file.is_dir(), "{} is a folder; name a file", file.display());
         let unfinished = file.with_extension("unfinished");
         match &arguments.data_dir {
             Some(dir) => of_directory(dir, &unfinished)?,
@@ -135,7 +136,8 @@ pub(crate) fn unpack(file: &Path, into: &Path, until: Until) -> anyhow::Result<R
     let from = File::open(file).with_context(|| format!("failed to open {}", file.display()))?;
     let mut unpacker = Unpacker::new(into, until);
     for part in Parts::new(BufReader::new(from)) {
-        unpacker.take(part?)?;
+        let part = part.with_context(|| format!("{} can't be read", file.display()))?;
+        unpacker.take(part)?;
     }
     Ok(unpacker.finish()?)
 }

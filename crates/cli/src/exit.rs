@@ -18,6 +18,7 @@ the job was cancelled, timed out or refused, or the scheduler can't be reached. 
 counts as the job that did not complete.";
 
 const CHECK_FAILED: u8 = 1;
+const MISUSED: u8 = 2;
 const FAILED: u8 = 3;
 const REFUSED: u8 = 4;
 /// Of `run` and `submit --wait`, where all others may be the command's.
@@ -36,12 +37,17 @@ pub(crate) enum Verdict {
     NotTheCommand,
 }
 
+/// Arguments that make no sense together, which the parser of arguments can't tell.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Misused(pub(crate) String);
+
 /// Where a command's code is told, ours must not be taken for it.
 pub(crate) fn beside_a_command(result: anyhow::Result<Verdict>) -> anyhow::Result<Verdict> {
     match result {
         Ok(Verdict::Refused | Verdict::CheckFailed) => Ok(Verdict::NotTheCommand),
         Err(error) if !is_broken_pipe(&error) => {
-            tell(format_args!("error: {error:#}"));
+            tell(format_args!("error: {}", once(&error)));
             Ok(Verdict::NotTheCommand)
         }
         result => result,
@@ -58,11 +64,27 @@ pub(crate) fn code(result: anyhow::Result<Verdict>) -> ExitCode {
         // Whoever read the output has seen enough, as `head` does.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            tell(format_args!("error: {error:#}"));
+            tell(format_args!("error: {}", once(&error)));
             let refused = matches!(error.downcast_ref(), Some(ClientError::Refused(_)));
-            ExitCode::from(if refused { REFUSED } else { FAILED })
+            let misused = error.downcast_ref::<Misused>().is_some();
+            ExitCode::from(match (refused, misused) {
+                (true, _) => REFUSED,
+                (_, true) => MISUSED,
+                (false, false) => FAILED,
+            })
         }
     }
+}
+
+/// With its causes, but for those that were told already: many errors end with their own cause.
+pub(crate) fn once(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |told, cause| {
+        match told.is_empty() {
+            true => cause,
+            false if told.contains(&cause) => told,
+            false => format!("{told}: {cause}"),
+        }
+    })
 }
 
 /// On standard error; if nobody reads that either, there is nobody left to tell.

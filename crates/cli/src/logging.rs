@@ -37,9 +37,13 @@ pub(crate) fn start(log: &Log) -> anyhow::Result<Levels> {
 }
 
 fn targets(level: &str) -> anyhow::Result<Targets> {
-    let targets: Targets = level.parse().with_context(|| {
-        format!("log.level is {level:?}; it must be as info or info,bellwether_server=debug")
-    })?;
+    let wrong =
+        || format!("log.level is {level:?}; it must be as info or info,bellwether_server=debug");
+    // A word alone would be taken for a part, of which everything is told.
+    let mut words = level.split(',').filter(|word| !word.contains('='));
+    let known = words.all(|word| word.trim().parse::<LevelFilter>().is_ok());
+    anyhow::ensure!(known, wrong());
+    let targets: Targets = level.parse().with_context(wrong)?;
     // It tells of every vote and every member that does not answer; we tell what comes of them.
     let asked = level.contains(VERBOSE);
     Ok(if asked { targets } else { targets.with_target(VERBOSE, LevelFilter::OFF) })

@@ -47,8 +47,11 @@ impl Table {
 
 pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
-    stdout.flush()
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    // The kind stays: whoever closes a pipe has seen enough.
+    written.map_err(|error| {
+        io::Error::new(error.kind(), format!("failed to write to standard output: {error}"))
+    })
 }
 
 pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {

@@ -13,19 +13,13 @@ mod examples;
 /// Print the reference of all commands, as Markdown
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Print only the examples, each as a line of a shell
-    #[arg(long)]
-    examples: bool,
     /// Print the fields of a job instead
     #[arg(long)]
     jobs: bool,
 }
 
 pub(crate) fn run<T: CommandFactory>(arguments: &Arguments) -> anyhow::Result<Verdict> {
-    if arguments.examples {
-        let lines: String = examples::ALL.iter().map(|one| format!("{}\n", one.line)).collect();
-        output::print(&lines)?;
-    } else if arguments.jobs {
+    if arguments.jobs {
         output::print(&fields())?;
     } else {
         let mut root = T::command();

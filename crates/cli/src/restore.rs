@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SEQ", conflicts_with = "to_time")]
     to: Option<u64>,
     /// The last moment to keep, as 2027-01-31T08:00:00Z
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = crate::client::moment)]
     to_time: Option<jiff::Timestamp>,
     /// The data directory to make; it must be empty or not be there
     #[arg(long, value_name = "DIR")]

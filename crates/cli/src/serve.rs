@@ -121,7 +121,7 @@ fn reload(arguments: &Arguments, server: &Server, levels: &Levels) -> Vec<Reload
         levels.set(&level)?;
         Ok(format!("{level} is told from now on"))
     };
-    let outcome = set().map_err(|error: anyhow::Error| format!("{error:#}"));
+    let outcome = set().map_err(|error: anyhow::Error| crate::exit::once(&error));
     let mut all = server.reload();
     all.push(Reloaded { what: "log_levels", outcome });
     all.iter().for_each(Reloaded::log);

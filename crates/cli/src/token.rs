@@ -6,8 +6,8 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::client::Connect;
-use crate::exit::Verdict;
+use crate::client::{Connect, moment};
+use crate::exit::{Misused, Verdict};
 use crate::output;
 
 /// Make tokens, or show the one that this command line uses.
@@ -38,7 +38,7 @@ struct Issue {
     #[arg(long, value_name = "NAME", default_value = NAMESPACE_DEFAULT)]
     namespace: String,
     /// Until when it counts, as 2030-01-31T12:00:00Z; for ever if left out
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = moment)]
     expires: Option<Timestamp>,
     /// Print JSON
     #[arg(long)]
@@ -75,7 +75,9 @@ fn make(arguments: Issue) -> anyhow::Result<()> {
     let Issue { name, role, namespace, expires, json } = arguments;
     for (what, word) in [("the name", &name), ("the namespace", &namespace)] {
         let plain = !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || c == '#');
-        anyhow::ensure!(plain, "{what} must be one word without `#`");
+        if !plain {
+            return Err(Misused(format!("{what} must be one word without `#`")).into());
+        }
     }
     let (token, line) = issue(&Holder { name, roles: role, namespace, expires })?;
     if json {

@@ -110,8 +110,7 @@ impl Connection {
             endpoint = endpoint.tls_config(tls).map_err(|error| bad(error.to_string()))?;
         }
         let credentials = Credentials::new(security.token.as_deref(), endpoint.uri());
-        let credentials = credentials
-            .map_err(|_| bad("the token has characters that can't be sent".to_owned()))?;
+        let credentials = credentials.map_err(|_| ClientError::BadToken)?;
         Ok(Connection { address: address.to_owned(), endpoint, credentials })
     }
 

@@ -49,8 +49,13 @@ pub enum ClientError {
     Unreachable { address: String, reason: String },
     #[error("the scheduler at {address} follows {}", leader.as_deref().unwrap_or("nobody yet; another may lead in a moment"))]
     NotLeader { address: String, leader: Option<String> },
-    #[error("the scheduler does not let us in: {0}; check the token and its role")]
+    #[error(
+        "the scheduler does not let us in: {0}; check the token and its role, or take the one that lies \
+         in the scheduler's data directory (--token-file DIR/token)"
+    )]
     Denied(String),
+    #[error("the token can't be sent: it has characters that no token has")]
+    BadToken,
     #[error("the address {address:?} is of no use: {reason}")]
     BadAddress { address: String, reason: String },
     /// An answer that this version of the library can't make sense of.

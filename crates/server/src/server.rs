@@ -117,7 +117,9 @@ pub enum StartError {
     Webhooks(#[from] WebhooksError),
     #[error(transparent)]
     Cluster(#[from] ClusterOpenError),
-    #[error("failed to listen on {address}: {source}")]
+    #[error(
+        "failed to listen on {address}: {source}; choose another address, or stop who has this one"
+    )]
     Bind { address: SocketAddr, source: std::io::Error },
     #[error("failed to make the folder {}: {source}", path.display())]
     DataDir { path: PathBuf, source: std::io::Error },

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 
-const READY_WITHIN: Duration = Duration::from_secs(20);
+const READY_WITHIN: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
 /// It would not share the scheduler's disk, so it gets none where there is memory for it.
 const MEMORY: &str = "/dev/shm";

@@ -26,10 +26,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "KIND")]
     action: Vec<String>,
     /// Only from this time on, as 2030-01-31T12:00:00Z
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = super::moment)]
     since: Option<jiff::Timestamp>,
     /// Only up to this time
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = super::moment)]
     until: Option<jiff::Timestamp>,
     /// Print JSON, one line each
     #[arg(long)]

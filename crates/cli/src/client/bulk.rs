@@ -11,7 +11,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::filter::{self, JobFilter};
-use crate::exit::Verdict;
+use crate::exit::{Misused, Verdict};
 use crate::output;
 
 /// Jobs that are asked for in one call.
@@ -87,10 +87,10 @@ impl Deed {
 
 pub(super) async fn run(client: &Client, targets: Targets, deed: Deed) -> anyhow::Result<Verdict> {
     let by_name = !targets.ids.is_empty();
-    anyhow::ensure!(
-        by_name == targets.filter.is_empty(),
-        "name the jobs, or what they have in common, as --type or --run; not both"
-    );
+    if by_name != targets.filter.is_empty() {
+        let way_out = "name the jobs, or what they have in common, as --type or --run; not both";
+        return Err(Misused(way_out.to_owned()).into());
+    }
     let array = targets.ids.iter().find_map(|id| id.strip_suffix(ALL_ELEMENTS));
     let (ids, by_name) = match array {
         Some(array) => {

@@ -5,7 +5,7 @@ use bellwether_core::model::Config;
 use bellwether_sdk::{Client, v1};
 use bellwether_server::config::change;
 use bellwether_wire::config::{config_from_wire, config_to_wire};
-use bellwether_wire::json::LiveConfig;
+use bellwether_wire::json::{LiveConfig, nearest};
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
@@ -81,9 +81,12 @@ async fn get(arguments: Get) -> anyhow::Result<Verdict> {
     if !arguments.keys.is_empty() {
         for key in &arguments.keys {
             let known = settings.keys().any(|known| known == key);
+            let meant = nearest(key, settings.keys().map(String::as_str));
+            let meant = meant.map(|(meant, _)| format!("; did you mean {meant}?"));
             anyhow::ensure!(
                 known,
-                "{key} is no setting that can be changed; `config get` lists them"
+                "{key} is no setting that can be changed{}",
+                meant.unwrap_or_else(|| "; `config get` lists them".to_owned())
             );
         }
         settings.retain(|key, _| arguments.keys.contains(key));

@@ -112,8 +112,6 @@ async fn find_each<T>(
 }
 
 fn moment(text: &str) -> Result<u64, String> {
-    text.parse::<jiff::Timestamp>()
-        .ok()
-        .and_then(|time| u64::try_from(time.as_microsecond()).ok())
-        .ok_or_else(|| "write it as 2027-01-31T08:00:00Z".to_owned())
+    let micros = super::moment(text)?.as_microsecond();
+    u64::try_from(micros).map_err(|_| "it must be after 1970".to_owned())
 }

@@ -46,6 +46,11 @@ pub(crate) fn span(text: &str) -> Result<std::time::Duration, String> {
     Ok(std::time::Duration::from_micros(micros.0))
 }
 
+/// An argument that is a time.
+pub(crate) fn moment(text: &str) -> Result<jiff::Timestamp, String> {
+    text.parse().map_err(|_| "it must be a time, as 2027-01-31T08:00:00Z".to_owned())
+}
+
 /// An argument of the form NAME=VALUE.
 pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {

@@ -13,7 +13,7 @@ use super::bulk::{self, Deed, Targets};
 use super::filter::{self, JobFilter};
 use super::time_text::time_text;
 use super::{Connect, block_on};
-use crate::exit::Verdict;
+use crate::exit::{self, Verdict};
 use crate::output;
 use crate::paint::{Listing, Paint};
 
@@ -173,10 +173,11 @@ async fn show(arguments: Show) -> anyhow::Result<Verdict> {
     let request = v1::ListRunsRequest { id: arguments.run.clone(), ..Default::default() };
     let found = client.runs(request).await?.runs;
     let Some(run) = found.first() else {
-        anyhow::bail!(
-            "run {} is not known; `bellwether runs list` shows those that are",
+        exit::tell(format_args!(
+            "error: run {} is not known; `bellwether runs list` shows those that are [unknown_run]",
             arguments.run
-        );
+        ));
+        return Ok(Verdict::Refused);
     };
     let request = v1::ListJobsRequest {
         no_elements: !arguments.json,

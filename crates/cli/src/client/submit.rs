@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use bellwether_sdk::{Client, NewJob, Refusal, v1};
 use bellwether_server::config::value;
-use bellwether_wire::json::Job;
+use bellwether_wire::json::{Job, fault};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
@@ -307,7 +307,7 @@ fn with_env(payload: String, env: &[(String, String)]) -> anyhow::Result<String>
 fn is_json(text: &str) -> Result<String, String> {
     serde_json::from_str::<serde::de::IgnoredAny>(text)
         .map(|_| text.to_owned())
-        .map_err(|error| format!("{error}; a payload is JSON, a text in it needs quotes"))
+        .map_err(|error| format!("{}; a payload is JSON, a text in it needs quotes", fault(&error)))
 }
 
 fn bytes(text: &str) -> Result<u64, String> {

@@ -26,8 +26,11 @@ pub(super) fn read_text(path: &Path) -> anyhow::Result<String> {
     if path == Path::new("-") {
         std::io::stdin().read_to_string(&mut text).context("failed to read standard input")?;
     } else {
-        text = std::fs::read_to_string(path)
-            .with_context(|| format!("failed to read {}", path.display()))?;
+        let read = std::fs::read_to_string(path);
+        if read.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::InvalidData) {
+            anyhow::bail!("{} is not text; a file of jobs is YAML or JSON", path.display());
+        }
+        text = read.with_context(|| format!("failed to read {}", path.display()))?;
     }
     Ok(text)
 }
@@ -123,7 +126,7 @@ fn plans(text: &str, set: &Texts) -> anyhow::Result<Vec<Handed>> {
     let mut files = |path: &str| std::fs::read_to_string(path).map_err(|why| why.to_string());
     let mut context = Context { generate: &mut generated, set, files: &mut files };
     let plans = bellwether_wire::json::plans(text, &mut context)?;
-    let yaml = !text.trim_start().starts_with(['{', '[']);
+    let yaml = !bellwether_wire::json::is_json(text);
     plans.into_iter().map(|plan| Handed::of(plan, yaml)).collect()
 }
 

@@ -21,7 +21,9 @@ pub(super) async fn watch(client: &Client, interval: Duration) -> anyhow::Result
     // Before the terminal is taken over, so that it is told in the usual way if nobody answers.
     app.see(gather::gather(client).await?);
     // Also gives the terminal back if there is a panic.
-    let mut terminal = ratatui::try_init().context("failed to take over the terminal")?;
+    let mut terminal = ratatui::try_init().context(
+        "failed to take over the terminal; without one, `top --once` prints what it shows",
+    )?;
     let ended = follow(client, &mut terminal, app, interval).await;
     ratatui::restore();
     ended
@@ -45,7 +47,7 @@ async fn follow(
             _ = interrupt.recv() => return Ok(()),
             _ = looks.tick() => match gather::gather(client).await {
                 Ok(seen) => app.see(seen),
-                Err(error) => app.message = format!("{error:#}"),
+                Err(error) => app.message = crate::exit::once(&error),
             },
             event = events.recv() => {
                 let Some(event) = event else { return Ok(()) };

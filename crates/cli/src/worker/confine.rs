@@ -13,6 +13,7 @@ use landlock::{
 };
 use rustix::process::{Resource, Rlimit, setrlimit};
 
+use super::cgroup::{self, TreeLimit};
 use crate::exit::Verdict;
 
 /// What the rules for files are written for; an older kernel keeps to fewer of them.
@@ -53,6 +54,16 @@ impl std::fmt::Display for Limit {
 }
 
 impl Limit {
+    /// If a group can hold a command to it with all that it starts.
+    fn of_tree(&self) -> Option<TreeLimit> {
+        let (controller, file) = match self.name {
+            "memory" => ("memory", "memory.max"),
+            "processes" => ("pids", "pids.max"),
+            _ => return None,
+        };
+        Some(TreeLimit { controller, file, value: self.value })
+    }
+
     fn set(&self) -> anyhow::Result<()> {
         let known = LIMITS.into_iter().find(|(name, _)| *name == self.name);
         let (name, resource) = known.expect("only known ones are read");
@@ -107,12 +118,27 @@ pub(super) enum NotAllowed {
 }
 
 impl Confinement {
-    /// The command that runs the program within all limits.
-    pub(super) fn command(&self, program: &Path) -> std::io::Result<tokio::process::Command> {
+    /// Takes out the limits that a group holds a command to with all that it starts.
+    pub(super) fn take_tree_limits(&mut self) -> Vec<TreeLimit> {
+        let of_trees = self.limits.iter().filter_map(Limit::of_tree).collect();
+        self.limits.retain(|limit| limit.of_tree().is_none());
+        of_trees
+    }
+
+    /// The command that runs the program within all limits, and in this group.
+    pub(super) fn command(
+        &self,
+        program: &Path,
+        cell: Option<&Path>,
+    ) -> std::io::Result<tokio::process::Command> {
         let mut command = tokio::process::Command::new(program);
-        if !self.limits.is_empty() || !self.read.is_empty() || !self.write.is_empty() {
+        let is_free = self.limits.is_empty() && self.read.is_empty() && self.write.is_empty();
+        if !is_free || cell.is_some() {
             command = tokio::process::Command::new(std::env::current_exe()?);
             command.arg("confine");
+            if let Some(cell) = cell {
+                command.arg("--cgroup").arg(cell);
+            }
             for limit in &self.limits {
                 command.arg("--limit").arg(limit.to_string());
             }
@@ -162,6 +188,8 @@ impl Confinement {
 /// Take on limits, then become the command.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
+    #[arg(long)]
+    cgroup: Option<PathBuf>,
     #[arg(long, value_parser = limit)]
     limit: Vec<Limit>,
     #[arg(long)]
@@ -177,6 +205,10 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
+    // First: later neither the files nor the rights for it may be there.
+    if let Some(cell) = &arguments.cgroup {
+        cgroup::join(cell)?;
+    }
     if !arguments.read.is_empty() || !arguments.write.is_empty() {
         keep_to(&arguments.read, &arguments.write)?;
     }
@@ -227,6 +259,18 @@ mod tests {
         for wrong in ["memory", "memory=x", "colour=1"] {
             assert!(limit(wrong).unwrap_err().contains("memory=512MiB"), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_group_takes_the_limits_that_it_can_hold_a_tree_to() {
+        let limits = ["memory=1MiB", "files=9", "processes=4"].map(|text| limit(text).unwrap());
+        let mut confinement = Confinement { limits: limits.into(), ..Confinement::default() };
+        let of_trees = confinement.take_tree_limits();
+        assert_eq!(
+            of_trees.iter().map(|limit| limit.file).collect::<Vec<_>>(),
+            ["memory.max", "pids.max"]
+        );
+        assert_eq!(confinement.limits, [limit("files=9").unwrap()]);
     }
 
     #[test]

@@ -84,7 +84,9 @@ impl NotStarted {
 impl Room {
     fn command(&self, program: &Path, context: &Context) -> Result<Command, NotStarted> {
         let failed = |source| NotStarted::Start { program: program.display().to_string(), source };
-        let mut command = self.confinement.command(program).map_err(failed)?;
+        let cell = self.guards.cell(context.token());
+        let command = self.confinement.command(program, cell.as_deref());
+        let mut command = command.map_err(failed)?;
         let passed = self.passed.iter().map(String::as_str);
         let seen = ENVIRONMENT.into_iter().chain(passed);
         command
@@ -211,7 +213,12 @@ async fn follow(mut group: Group, context: &Context, mask: &Mask) -> Outcome {
         let said = if stderr.text.is_empty() { &stdout.text } else { &stderr.text };
         let start = said.floor_char_boundary(said.len().saturating_sub(TAIL_BYTES));
         let tail = said[start..].trim_end();
-        return Outcome::retry(format_args!("{EXIT_CODE}{exit_code}: {tail}"));
+        let why = match (tail, status.signal()) {
+            ("", Some(signal)) => format!("signal {signal} ended it"),
+            ("", None) => "it printed nothing".to_owned(),
+            (tail, _) => tail.to_owned(),
+        };
+        return Outcome::retry(format_args!("{EXIT_CODE}{exit_code}: {why}"));
     }
     let output = Output {
         exit_code,

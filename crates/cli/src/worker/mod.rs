@@ -1,5 +1,6 @@
 //! `bellwether worker`: run `exec` jobs on this machine.
 
+mod cgroup;
 pub(crate) mod confine;
 pub(crate) mod exec;
 mod group;
@@ -86,6 +87,11 @@ struct Work {
     /// processes=64 or file_size=1GiB; several with commas between them
     #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',', value_parser = confine::limit)]
     limit: Vec<confine::Limit>,
+    /// A folder of cgroup v2 that is this worker's own, as systemd delegates one: each command gets a group
+    /// below it, which nothing that it starts can leave. Limits of memory and processes then count for all
+    /// of them together
+    #[arg(long, value_name = "DIR")]
+    cgroup: Option<PathBuf>,
     /// Commands may read and execute what lies below this, and nothing that neither this nor --write
     /// names; needs Landlock. May be given several times
     #[arg(long, value_name = "PATH")]
@@ -136,19 +142,20 @@ async fn work(arguments: Work) -> anyhow::Result<Verdict> {
     if rustix::process::geteuid().is_root() && arguments.user.is_none() {
         eprintln!("warning: commands run as root; --user NAME runs them as somebody else");
     }
-    let guards = Guards::start().context("failed to start the process that guards commands")?;
-    let room = Arc::new(exec::Room {
-        guards,
-        passed: arguments.pass_env,
-        secrets: Secrets::new(arguments.secret),
-        confinement: Confinement {
-            user: arguments.user,
-            limits: arguments.limit,
-            read: arguments.read,
-            write: arguments.write,
-            allowed: arguments.allow_command,
-        },
-    });
+    let mut confinement = Confinement {
+        user: arguments.user,
+        limits: arguments.limit,
+        read: arguments.read,
+        write: arguments.write,
+        allowed: arguments.allow_command,
+    };
+    let of_trees = match arguments.cgroup {
+        Some(_) => confinement.take_tree_limits(),
+        None => Vec::new(),
+    };
+    let guards = Guards::start(arguments.cgroup.as_deref(), of_trees)?;
+    let (passed, secrets) = (arguments.pass_env, Secrets::new(arguments.secret));
+    let room = Arc::new(exec::Room { guards, passed, secrets, confinement });
     let exec_room = room.clone();
     let address = &arguments.connect.server;
     let mut builder = Worker::builder(address)

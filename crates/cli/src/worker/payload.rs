@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bellwether_wire::json::fault;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -41,8 +42,8 @@ pub(crate) enum Setting {
 /// Why a payload can't be run.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PayloadError {
-    #[error("the payload is not {FORM}: {0}")]
-    Form(#[from] serde_json::Error),
+    #[error("the payload is not {FORM}: {}", fault(.0))]
+    Form(serde_json::Error),
     #[error("argv is empty; name a command")]
     NoCommand,
     #[error(
@@ -53,7 +54,7 @@ pub(crate) enum PayloadError {
 
 impl Payload {
     pub(crate) fn parse(bytes: &[u8]) -> Result<Payload, PayloadError> {
-        let payload: Payload = serde_json::from_slice(bytes)?;
+        let payload: Payload = serde_json::from_slice(bytes).map_err(PayloadError::Form)?;
         if payload.argv.is_empty() {
             return Err(PayloadError::NoCommand);
         }

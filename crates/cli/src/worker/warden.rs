@@ -8,13 +8,14 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use bellwether_sdk::new_id;
 use clap::Args;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::strays;
+use super::{cgroup, strays};
 use crate::exit::Verdict;
 
 /// The worker's end.
@@ -26,10 +27,14 @@ pub(super) struct Warden {
 }
 
 impl Warden {
-    pub(super) fn start() -> io::Result<Warden> {
+    pub(super) fn start(cgroup: Option<&Path>) -> io::Result<Warden> {
         let room = new_id();
-        let mut process = Command::new(std::env::current_exe()?)
-            .args(["warden", "--room", &room])
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["warden", "--room", &room]);
+        if let Some(dir) = cgroup {
+            command.arg("--cgroup").arg(cgroup::folder_of(dir, &room));
+        }
+        let mut process = command
             .stdin(Stdio::piped())
             // A signal from the terminal is for the worker, which ends its commands in good order.
             .process_group(0)
@@ -77,6 +82,9 @@ pub(crate) struct Arguments {
     /// Of processes that belong to this, too
     #[arg(long)]
     room: String,
+    /// Of all in this group, which is removed
+    #[arg(long)]
+    cgroup: Option<PathBuf>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
@@ -86,6 +94,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
             Ok(()) | Err(rustix::io::Errno::SRCH) => {}
             Err(error) => eprintln!("warning: failed to kill process group {number}: {error}"),
         }
+    }
+    if let Some(folder) = &arguments.cgroup {
+        cgroup::clear(folder);
     }
     strays::end_all_of(&arguments.room);
     Ok(Verdict::Fine)

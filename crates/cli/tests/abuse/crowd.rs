@@ -3,10 +3,11 @@
 use anyhow::{Context as _, Result, ensure};
 use bellwether_sdk::{NewJob, Outcome, Worker};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::memory;
+use crate::plain_http::send;
 use crate::site::{BACKOFF, Site};
 
 const IDLE: usize = 10_000;
@@ -16,6 +17,12 @@ const BEGUN: usize = 1_000;
 const SPARE: usize = 500;
 /// For each connection: sockets are the kernel's, so this is what we keep of them.
 const BYTES_EACH: u64 = 8 << 10;
+
+/// How a client of gRPC begins.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+
+/// And one of HTTP.
+const HEAD: &[u8] = b"GET /healthz HTTP/1.1\r\n";
 
 /// As many files as we may have open; says how many connections that leaves room for.
 fn room() -> Result<usize> {
@@ -43,7 +50,7 @@ async fn ten_thousand_idle_connections_harm_nobody() -> Result<()> {
         let stream = TcpStream::connect(site.address()).await;
         let mut stream = stream.with_context(|| format!("connection {index}"))?;
         if index < BEGUN {
-            stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await?;
+            stream.write_all(PREFACE).await?;
         }
         idle.push(stream);
     }
@@ -72,4 +79,64 @@ async fn ten_thousand_idle_connections_harm_nobody() -> Result<()> {
     ensure!(client.status().await?.workers == 1);
     worker.kill();
     scheduler.stop().await
+}
+
+/// Without a token, from the same address as everybody else: as many connections as the scheduler serves, and
+/// more, each with a call that needs none. They give way.
+#[tokio::test(flavor = "multi_thread")]
+async fn strangers_who_take_all_places_keep_nobody_out_who_has_a_token() -> Result<()> {
+    const PLACES: usize = 40;
+    let site = Site::new(&[("connections_max", &PLACES.to_string())])?;
+    let scheduler = site.start().await?;
+    let mut strangers = Vec::new();
+    for (address, beginning) in [(site.address(), PREFACE), (site.http, HEAD)] {
+        for _ in 0..2 * PLACES {
+            let mut stream = TcpStream::connect(address).await?;
+            stream.write_all(beginning).await?;
+            strangers.push(stream);
+        }
+    }
+    // Whoever has shown a token stays, however many come after.
+    let client = site.client()?;
+    ensure!(client.status().await?.workers == 0);
+    for _ in 0..PLACES {
+        let mut stream = TcpStream::connect(site.address()).await?;
+        stream.write_all(PREFACE).await?;
+        strangers.push(stream);
+    }
+    client.submit(NewJob::new("work").id("one")).await?;
+    let host = [("host", "localhost")];
+    ensure!(send(site.http, "GET", "/readyz", &host, b"").await?.status == 200);
+    drop(strangers);
+    scheduler.stop().await
+}
+
+/// With tokens nobody gives way; those who are too many are counted, and fill no log.
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_beyond_all_places_are_counted_and_fill_no_log() -> Result<()> {
+    let site = Site::new(&[("connections_max", "4")])?;
+    let scheduler = site.start().await?;
+    let began = std::time::Instant::now();
+    let client = site.client()?;
+    client.status().await?;
+    let other = site.client()?;
+    other.status().await?;
+    for _ in 0..200 {
+        let mut stream = TcpStream::connect(site.address()).await?;
+        stream.write_all(PREFACE).await?;
+        // It is told nothing: the connection ends.
+        let mut nothing = Vec::new();
+        drop(stream.read_to_end(&mut nothing).await);
+    }
+    ensure!(client.status().await?.workers == 0 && other.status().await?.workers == 0);
+    let bearer = site.bearer()?;
+    let headers = [("host", "localhost"), ("authorization", bearer.as_str())];
+    let metrics = send(site.http, "GET", "/metrics", &headers, b"").await?.body;
+    ensure!(metrics.contains("bellwether_denied_total{cause=\"places\"} 200\n"), "{metrics}");
+    let seconds = began.elapsed().as_secs() as usize + 2;
+    scheduler.stop().await?;
+    let log = std::fs::read_to_string(site.folder().join("stderr"))?;
+    let told = log.matches("not let in").count();
+    ensure!(told >= 1 && told <= 10 * seconds, "{told} lines in {seconds} s");
+    Ok(())
 }

@@ -7,6 +7,8 @@ pub(crate) struct Page {
     pub(crate) steps: Vec<Step>,
     /// Blocks of commands that are not run, each with the reason that the page gives.
     pub(crate) left_out: Vec<String>,
+    /// The commands of ours in them.
+    pub(crate) ours_left_out: Vec<String>,
 }
 
 /// What is run at once.
@@ -25,7 +27,8 @@ pub(crate) fn root() -> PathBuf {
 impl Page {
     pub(crate) fn read(path: &'static str) -> Page {
         let text = std::fs::read_to_string(root().join(path)).expect("the page can be read");
-        let mut page = Page { path, steps: Vec::new(), left_out: Vec::new() };
+        let mut page =
+            Page { path, steps: Vec::new(), left_out: Vec::new(), ours_left_out: Vec::new() };
         let mut lines = text.lines().enumerate();
         let mut reason = None;
         while let Some((number, line)) = lines.next() {
@@ -58,6 +61,8 @@ impl Page {
         if let Some(reason) = left_out {
             assert!(!reason.is_empty(), "{at}: say why it is not run");
             self.left_out.push(reason);
+            let ours = block.iter().filter(|line| line.starts_with("bellwether "));
+            self.ours_left_out.extend(ours.map(|line| (*line).to_owned()));
         } else if language == "sh" {
             self.steps.push(Step { line, script: block.join("\n"), shown: None });
         } else {

@@ -30,6 +30,7 @@ wait_for_worker() { wait_for has_worker; }
 pub(crate) fn check(page: &Page, left_out: usize) {
     let why = format!("{}: blocks that are not run: {:?}", page.path, page.left_out);
     assert_eq!(page.left_out.len(), left_out, "{why}");
+    page.ours_left_out.iter().for_each(|command| could_be_run(page, command));
     if page.steps.is_empty() {
         return;
     }
@@ -64,6 +65,15 @@ pub(crate) fn check(page: &Page, left_out: usize) {
         let at = format!("{}:{}", page.path, step.line);
         assert!(matches(shown, &lines), "{at}: {}\nprints:\n{printed}", step.script);
     }
+}
+
+/// Whether its command and its options are known: an unknown one is found before the help is.
+fn could_be_run(page: &Page, command: &str) {
+    let words = command.split("  #").next().unwrap_or(command).split_whitespace().skip(1);
+    let output = Command::new(env!("CARGO_BIN_EXE_bellwether")).args(words).arg("--help").output();
+    let output = output.expect("the binary was built for this test");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {command}\n{stderr}", page.path);
 }
 
 /// The folder that the commands find themselves in: that of somebody who has the sources.

@@ -122,28 +122,6 @@ fn an_array_over_a_file_and_a_list_gives_each_its_item() {
     assert_eq!(job("last")["dependencies"].as_array().unwrap().len(), 2);
 }
 
-#[test]
-fn the_page_about_runs_is_true_as_written() {
-    let world = World::new();
-    let _w1 = world.worker("w1", &[]);
-    let page = include_str!("../../../../docs/runs.md");
-    let blocks = page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
-    let script: String = blocks.collect();
-    let binary = std::path::Path::new(env!("CARGO_BIN_EXE_bellwether"));
-    let path = format!("{}:{}", binary.parent().unwrap().display(), std::env::var("PATH").unwrap());
-    let output = std::process::Command::new("sh")
-        .args(["-e", "-x", "-c", &script])
-        .env("PATH", path)
-        .env("BELLWETHER_SERVER", &world.address)
-        .current_dir(world.path(""))
-        .output()
-        .unwrap();
-    let (stdout, stderr) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert_eq!(output.status.code(), Some(0), "{stderr}");
-    assert!(stdout.contains("/exec[100 jobs]"), "{stdout}");
-}
-
 /// In the middle of a large array the client is killed, and then the scheduler: with its key the same
 /// command again brings what is missing, and nothing twice.
 #[test]

@@ -76,6 +76,102 @@ fn a_process_of_another_command_that_still_runs_is_left_alone() {
     wait_until("nothing is left", || is_gone(&pid));
 }
 
+/// A folder of cgroup v2 that is removed with the test.
+struct Delegated(std::path::PathBuf);
+
+impl Delegated {
+    fn new() -> Option<Delegated> {
+        let mounts = std::fs::read_to_string("/proc/mounts").unwrap();
+        let mut mounts = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+        let mount = mounts.find(|fields| fields.get(2) == Some(&"cgroup2"))?[1].to_owned();
+        let folder = std::path::Path::new(&mount).join(format!("test-{}", std::process::id()));
+        std::fs::create_dir(&folder).ok()?;
+        if folder.join("cgroup.kill").exists() { Some(Delegated(folder)) } else { None }
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+
+    fn is_empty(&self) -> bool {
+        let entries = std::fs::read_dir(&self.0).unwrap().flatten();
+        !entries.into_iter().any(|entry| entry.file_type().unwrap().is_dir())
+    }
+}
+
+impl Drop for Delegated {
+    fn drop(&mut self) {
+        // Whoever is left is the failure of the test.
+        drop(std::fs::remove_dir(&self.0));
+    }
+}
+
+const NO_GROUPS: &str = "there is no cgroup v2 that a group can be made in";
+
+#[test]
+fn in_a_group_nobody_outlives_the_command_whoever_else_runs() {
+    let Some(delegated) = Delegated::new() else {
+        return bellwether_testbed::cannot_run(NO_GROUPS);
+    };
+    let world = World::new();
+    let worker = world.worker("w1", &["--cgroup", delegated.path()]);
+    let (pid, go) = (world.path("pid"), world.path("go"));
+    let wait = format!("while [ ! -e {} ]; do sleep 0.02; done", go.display());
+    world.submit_exec("long", &wait, &[]);
+    world.wait_for("long", "running");
+    // It leaves its session and forgets who it is, and is found all the same.
+    let script = fleeing(&pid, "true").replacen("setsid sh", "env -i setsid /bin/sh", 1);
+    world.submit_exec("j", &script, &[]);
+    world.wait_for("j", "completed");
+    wait_until("nothing is left", || is_gone(&pid));
+    assert_eq!(world.state("long"), "running", "it is another command");
+    let missing = world.run(&["run", "--", "no-such-command"]);
+    assert_eq!(missing.status.code(), Some(127));
+    std::fs::write(&go, "").unwrap();
+    world.wait_for("long", "completed");
+    drop(worker);
+    wait_until("the group is removed", || delegated.is_empty());
+}
+
+#[test]
+fn a_group_ends_with_a_worker_that_is_killed() {
+    let Some(delegated) = Delegated::new() else {
+        return bellwether_testbed::cannot_run(NO_GROUPS);
+    };
+    let world = World::new();
+    let worker = world.worker("w1", &["--cgroup", delegated.path()]);
+    let pid = world.path("pid");
+    let script = fleeing(&pid, "sleep 1000").replacen("setsid sh", "env -i setsid /bin/sh", 1);
+    world.submit_exec("j", &script, &[]);
+    wait_until("it runs", || pid.exists());
+    // It is killed.
+    drop(worker);
+    wait_until("nothing is left", || is_gone(&pid) && delegated.is_empty());
+}
+
+#[test]
+fn what_a_group_can_not_limit_is_refused_by_name() {
+    let Some(delegated) = Delegated::new() else {
+        return bellwether_testbed::cannot_run(NO_GROUPS);
+    };
+    let world = World::new();
+    let has = std::fs::read_to_string(delegated.0.join("cgroup.controllers")).unwrap();
+    let arguments = ["worker", "--cgroup", delegated.path(), "--limit", "memory=64MiB"];
+    if has.contains("memory") {
+        let _worker = world.worker("w1", &arguments[1..]);
+        let script = format!("cat {}/*/*/memory.max", delegated.path());
+        assert_eq!(world.fine(&["run", "--", "sh", "-c", &script]), "67108864\n");
+        return;
+    }
+    let refused = world.run(&arguments);
+    let told = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(3), "{told}");
+    assert!(told.contains("can't limit memory: it has"), "{told}");
+    let nowhere = world.run(&["worker", "--cgroup", "/tmp"]);
+    let told = String::from_utf8_lossy(&nowhere.stderr);
+    assert!(told.contains("/tmp is no folder of cgroup v2"), "{told}");
+}
+
 #[test]
 fn a_worker_runs_only_the_commands_that_it_is_to() {
     let world = World::new();

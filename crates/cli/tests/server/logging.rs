@@ -34,10 +34,12 @@ fn lines_are_json_where_that_is_wanted() {
 
 #[test]
 fn a_level_that_is_none_is_refused() {
-    let refused = Command::new(env!("CARGO_BIN_EXE_bellwether"))
-        .args(["serve", "--log", "server=loud"])
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&refused.stderr);
-    assert!(!refused.status.success() && said.contains("log.level"), "{said}");
+    for level in ["server=loud", "loud", "info,loud"] {
+        let refused = Command::new(env!("CARGO_BIN_EXE_bellwether"))
+            .args(["serve", "--data-dir", "/dev/null/nowhere", "--log", level])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert!(!refused.status.success() && said.contains("log.level is"), "{level}: {said}");
+    }
 }

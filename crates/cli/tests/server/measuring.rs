@@ -75,6 +75,23 @@ fn being_looked_at_is_measured_against_not_being() {
 }
 
 #[test]
+fn what_trust_costs_is_measured() {
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
+    let output = bellwether()
+        .current_dir(folder.path())
+        .args(["bench", "trust", "--jobs", "2000", "--rounds", "1", "--json"])
+        .output()
+        .expect("the binary was built for this test");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("--json prints JSON");
+    assert!(report["ratio"].as_f64().unwrap() > 0.0, "{report}");
+    // In a debug build on a busy machine; released it is below 100.
+    let took = report["report_us"].as_f64().unwrap();
+    assert!(took > 0.0 && took < 2_000.0, "{report}");
+}
+
+#[test]
 fn slow_followers_and_a_long_history_are_measured() {
     let folder = tempfile::tempdir().expect("the temporary folder is writable");
     for (arguments, keys) in [

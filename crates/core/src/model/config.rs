@@ -345,8 +345,17 @@ impl Config {
         ];
         for (key, given, range, wanted) in checks {
             if !range.contains(&given) {
-                let seconds = given.0 as f64 / 1e6;
-                return Err(ConfigError { key, given: format!("{seconds} s"), wanted });
+                let seconds = |span: Micros| format!("{} s", span.0 as f64 / 1e6);
+                // Whichever of two was set, it is named.
+                let beside = match key {
+                    "retry_base" => Some(("retry_cap", self.retry_cap)),
+                    "hedge_after" => Some(("hedge_after_min", self.hedge_after_min)),
+                    "heartbeat_interval" => Some(("unreachable_after", self.unreachable_after)),
+                    _ => None,
+                };
+                let beside = beside.map(|(key, span)| format!(" while {key} is {}", seconds(span)));
+                let given = seconds(given) + &beside.unwrap_or_default();
+                return Err(ConfigError { key, given, wanted });
             }
         }
         Ok(())

@@ -114,6 +114,7 @@ impl Client {
             ClientError::Refused(_)
             | ClientError::Denied(_)
             | ClientError::BadAddress { .. }
+            | ClientError::BadToken
             | ClientError::Protocol(_) => false,
         }
     }

@@ -142,7 +142,7 @@ pub(super) async fn run(
 /// Connecting again would lead to the same.
 fn is_final(error: &ClientError) -> bool {
     match error {
-        ClientError::BadAddress { .. } | ClientError::Denied(_) => true,
+        ClientError::BadAddress { .. } | ClientError::BadToken | ClientError::Denied(_) => true,
         ClientError::Refused(refusal) => FINAL_CODES.contains(&refusal.code.as_str()),
         ClientError::Unreachable { .. }
         | ClientError::NotLeader { .. }

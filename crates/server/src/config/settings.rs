@@ -230,15 +230,15 @@ settings! { FIXED:
     "auth": |d, v| { d.config.auth = auth(v)?; Ok(()) };
     "tokens": |d, v| { d.config.tokens = Some(PathBuf::from(v)); Ok(()) };
     "worker_keys": |d, v| { d.config.worker_keys = Some(key_policy(v)?); Ok(()) };
-    "message_bytes_max": |d, v| { d.config.limits.message_bytes_max = size(v)?; Ok(()) };
-    "connections_max": |d, v| { d.config.limits.connections_max = number(v)?; Ok(()) };
-    "streams_max": |d, v| { d.config.limits.streams_max = number(v)?; Ok(()) };
+    "message_bytes_max": |d, v| { d.config.limits.message_bytes_max = positive(size(v)?)?; Ok(()) };
+    "connections_max": |d, v| { d.config.limits.connections_max = positive(number(v)?)?; Ok(()) };
+    "streams_max": |d, v| { d.config.limits.streams_max = positive(number(v)?)?; Ok(()) };
     "call_timeout": |d, v| { d.config.limits.call_timeout = duration(v)?; Ok(()) };
     "follow_timeout": |d, v| { d.config.limits.follow_timeout = duration(v)?; Ok(()) };
     "admitted_within": |d, v| { d.config.limits.admitted_within = duration(v)?; Ok(()) };
     "checkpoints.every": |d, v| { d.config.checkpoints.every = duration(v)?; Ok(()) };
     "checkpoints.file": |d, v| { d.config.checkpoints.file = Some(PathBuf::from(v)); Ok(()) };
-    "snapshot_every": |d, v| { d.config.snapshot_every = number(v)?; Ok(()) };
+    "snapshot_every": |d, v| { d.config.snapshot_every = positive(number(v)?)?; Ok(()) };
     "history_jobs_max": |d, v| { d.config.history.jobs_max = number(v)?; Ok(()) };
     "history_keep_for": |d, v| { d.config.history.keep_for = duration(v)?; Ok(()) };
     "log_bytes_max": |d, v| { d.config.logs.attempt_bytes_max = bytes(v)?; Ok(()) };
@@ -376,6 +376,11 @@ fn identifier(text: &str) -> Parsed<String> {
 
 fn limit(text: &str) -> Parsed<Option<u64>> {
     if text == "none" { Ok(None) } else { bytes(text).map(Some) }
+}
+
+/// With none of it nobody could be served.
+fn positive<T: Default + PartialEq>(given: T) -> Parsed<T> {
+    if given == T::default() { Err("at least 1") } else { Ok(given) }
 }
 
 fn size(text: &str) -> Parsed<usize> {

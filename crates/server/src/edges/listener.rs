@@ -2,8 +2,10 @@
 //!
 //! A new connection costs next to nothing until it has sent its first byte, and one that sends none
 //! is closed: thousands of idle ones harm nobody. Only then does it take one of the places that are
-//! served, and it loses it if nothing that it asks is admitted in time.
+//! served, and it loses it if nothing that it asks is admitted in time, or if somebody else needs it before
+//! it has shown a token.
 
+use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::Pin;
@@ -21,7 +23,9 @@ use tokio_rustls::server::TlsStream;
 use tonic::transport::server::Connected;
 
 use super::places::{Place, Places};
+use super::security::denials::{self, Cause};
 use super::security::tls::{ClientCertificate, Terms};
+use super::strangers::{Seat, Seats};
 use super::wrong_door;
 use crate::config::Limits;
 
@@ -49,7 +53,7 @@ pub(crate) fn connections(
         tls,
         ready,
         silent: Places::new(SILENT_MAX),
-        served: Places::new(limits.connections_max),
+        served: Seats::new(limits.connections_max),
         admitted_within: limits.admitted_within,
     };
     tokio::spawn(accept(listener, entrance));
@@ -80,7 +84,7 @@ struct Entrance {
     tls: Option<watch::Receiver<Terms>>,
     ready: mpsc::Sender<io::Result<Connection>>,
     silent: Places,
-    served: Places,
+    served: Seats,
     admitted_within: Duration,
 }
 
@@ -93,9 +97,10 @@ impl Entrance {
             return;
         }
         drop(place);
-        let Some(served) = self.served.take(peer.ip()) else {
-            tracing::warn!(%peer, "too many connections (half of connections_max); refused");
-            return;
+        let known = Arc::<AtomicBool>::default();
+        let Some(seat) = self.served.take(peer.ip(), known.clone()) else {
+            let why = "one peer may have half of connections_max, and all of its own are in use";
+            return denials::note(Cause::Places, "a connection", &peer, &why);
         };
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%peer, %error, "answers may be held back");
@@ -113,7 +118,14 @@ impl Entrance {
             Some(tls) => {
                 // As it is now: the certificate may have been replaced since the start.
                 let accepted = TlsAcceptor::from(tls.borrow().clone()).accept(stream);
-                match tokio::time::timeout(HANDSHAKE_WITHIN, accepted).await {
+                let accepted = tokio::time::timeout(HANDSHAKE_WITHIN, accepted);
+                let accepted = tokio::select! {
+                    accepted = accepted => accepted,
+                    () = poll_fn(|context| seat.poll_lost(context)) => {
+                        return tracing::debug!(%peer, "a stranger gives way in its handshake");
+                    }
+                };
+                match accepted {
                     Ok(Ok(stream)) => {
                         certificate = ClientCertificate::of(stream.get_ref().1).map(Arc::new);
                         Stream::Tls(Box::new(stream))
@@ -123,9 +135,9 @@ impl Entrance {
                 }
             }
         };
-        let caller = Caller { peer, admitted: Arc::default(), certificate };
+        let caller = Caller { peer, admitted: Arc::default(), known, certificate };
         let deadline = Some(Box::pin(tokio::time::sleep(self.admitted_within)));
-        let connection = Connection { stream, caller, deadline, _served: served };
+        let connection = Connection { stream, caller, deadline, seat };
         if self.ready.send(Ok(connection)).await.is_err() {
             tracing::debug!(%peer, "came while the server was shutting down");
         }
@@ -139,7 +151,7 @@ pub(crate) struct Connection {
     caller: Caller,
     /// Until something that it asks is admitted.
     deadline: Option<Pin<Box<Sleep>>>,
-    _served: Place,
+    seat: Arc<Seat>,
 }
 
 /// Whose connection it is, for those who serve it.
@@ -147,6 +159,8 @@ pub(crate) struct Connection {
 pub(crate) struct Caller {
     peer: SocketAddr,
     admitted: Arc<AtomicBool>,
+    /// Whether it has shown a token, so that it need give way to nobody.
+    known: Arc<AtomicBool>,
     /// That it has shown, if it has.
     pub(crate) certificate: Option<Arc<ClientCertificate>>,
 }
@@ -161,15 +175,24 @@ impl Caller {
         self.peer.ip()
     }
 
-    /// The connection may stay.
+    /// The connection may stay, while there are places.
     pub(crate) fn admit(&self) {
         self.admitted.store(true, Ordering::Relaxed);
+    }
+
+    /// It gives way to nobody.
+    pub(crate) fn recognize(&self) {
+        self.known.store(true, Ordering::Relaxed);
     }
 }
 
 impl Connection {
-    /// An error once it has taken too long to show that it may be here.
+    /// An error once it has taken too long to show that it may be here, or has given way.
     fn poll_deadline(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        if self.seat.poll_lost(context).is_ready() {
+            tracing::debug!(peer = %self.caller.peer, "a stranger gives way");
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
         let Some(deadline) = &mut self.deadline else { return Ok(()) };
         if self.caller.admitted.load(Ordering::Relaxed) {
             self.deadline = None;

@@ -13,5 +13,6 @@ pub(crate) mod rest;
 pub(crate) mod room;
 pub mod security;
 pub(crate) mod session;
+mod strangers;
 pub mod webhooks;
 mod wrong_door;

@@ -15,8 +15,8 @@ const EVENT: &str = "bellwether.checkpoint_signed";
 
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
-    #[error("this is no JSON: {0}")]
-    Json(#[source] serde_json::Error),
+    #[error("this is no JSON: {}", super::fault(.0))]
+    Json(serde_json::Error),
     #[error(transparent)]
     Malformed(#[from] Malformed),
 }

@@ -11,13 +11,13 @@ use sha2::{Digest as _, Sha256};
 
 use super::array::{Items, ReadFile, no_files};
 use super::bounded::{Bounded, entries, items};
+use super::documents::documents;
 use super::field::{Fields, Given, wrong};
 use super::hex;
 use super::job::Draft;
 use super::plan::{Array, INDEX, ITEM, Part, Plan, What};
 use super::template::{Texts, Values, fill, values};
 use super::unique::Unique;
-use super::yaml::from_yaml;
 use crate::malformed::{Malformed, at_most, optional_name};
 
 const RUN_FIELDS: [&str; 3] = ["run", "jobs", "idempotency_key"];
@@ -30,8 +30,8 @@ const KEY_BYTES: usize = 6;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    #[error("this is no JSON: {0}")]
-    Json(#[source] serde_json::Error),
+    #[error("this is no JSON: {}", super::fault(.0))]
+    Json(serde_json::Error),
     #[error("this is no YAML: {0}")]
     Yaml(String),
     #[error("there is no job in it")]
@@ -101,30 +101,6 @@ pub fn submissions(
 ) -> Result<Vec<SubmissionDraft>, ReadError> {
     let mut context = Context { generate, set: &Texts::new(), files: &mut no_files };
     plans(text, &mut context)?.into_iter().map(|plan| Ok(plan.whole()?)).collect()
-}
-
-fn documents(text: &str) -> Result<Vec<Box<RawValue>>, ReadError> {
-    let looks_like_json = text.trim_start().starts_with(['{', '[']);
-    let documents: Vec<Box<RawValue>> = if looks_like_json {
-        serde_json::Deserializer::from_str(text)
-            .into_iter()
-            .collect::<Result<_, _>>()
-            .map_err(ReadError::Json)?
-    } else {
-        let value = from_yaml(text).map_err(ReadError::Yaml)?;
-        vec![serde_json::value::to_raw_value(&value).map_err(ReadError::Json)?]
-    };
-    let mut flat = Vec::new();
-    for document in documents {
-        if document.get().starts_with('[') {
-            let list: Vec<Box<RawValue>> =
-                serde_json::from_str(document.get()).map_err(ReadError::Json)?;
-            flat.extend(list);
-        } else if document.get() != "null" {
-            flat.push(document);
-        }
-    }
-    Ok(flat)
 }
 
 /// One job, or one run, from elsewhere.
@@ -587,9 +563,6 @@ jobs:
             expect!["escalation.rol: is not known; did you mean role?"],
         );
         refused("", expect!["there is no job in it"]);
-        refused(
-            "{\"type\":",
-            expect!["this is no JSON: EOF while parsing a value at line 1 column 8"],
-        );
+        refused("{\"type\":", expect!["this is no JSON: it ends too early, at line 1 column 8"]);
     }
 }

@@ -38,8 +38,8 @@ impl Said {
 
 #[derive(Debug, thiserror::Error)]
 pub enum SaidError {
-    #[error("this is no JSON: {0}")]
-    Json(#[source] serde_json::Error),
+    #[error("this is no JSON: {}", super::fault(.0))]
+    Json(serde_json::Error),
     #[error(transparent)]
     Malformed(#[from] Malformed),
 }

@@ -14,7 +14,13 @@ pub fn from_yaml(text: &str) -> Result<Value, String> {
         strict_booleans: true,
     };
     let read: Result<Option<Value>, _> = serde_saphyr::from_str_with_options(text, options);
-    read.map(Option::unwrap_or_default).map_err(|error| error.to_string())
+    read.map(Option::unwrap_or_default).map_err(|error| in_one_line(&error.to_string()))
+}
+
+/// The library adds an excerpt of the text, and speaks of its own types.
+fn in_one_line(message: &str) -> String {
+    let line = message.lines().next().unwrap_or_default().trim_start_matches("error: ");
+    line.replace("cannot deserialize null into string; use Option<String>", "a key has no name")
 }
 
 #[cfg(test)]
@@ -28,6 +34,13 @@ mod tests {
             let read = serde_json::json!({word: word, "list": [word, true], "block": [word]});
             assert_eq!(from_yaml(&text).unwrap(), read, "{word}");
         }
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_in_a_line() {
+        let told = from_yaml("a: [").unwrap_err();
+        assert_eq!(told, "line 1 column 4: unclosed bracket '['");
+        assert_eq!(from_yaml(": :").unwrap_err(), "line 1 column 1: a key has no name");
     }
 
     #[test]

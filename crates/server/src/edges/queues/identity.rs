@@ -4,14 +4,14 @@ use bellwether_brokers::{Delivered, Delivery, MessageId, Promises};
 use bellwether_core::model::limits::NAME_BYTES_MAX;
 use bellwether_core::model::{JobId, Name, Priority, Submission};
 use bellwether_wire::Malformed;
-use bellwether_wire::json::{Draft, SubmissionDraft, submission_from_json};
+use bellwether_wire::json::{Draft, SubmissionDraft, fault, submission_from_json};
 use serde_json::value::RawValue;
 
 /// Why a message is no submission.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unreadable {
-    #[error("this is no JSON: {0}")]
-    Json(#[source] serde_json::Error),
+    #[error("this is no JSON: {}", fault(.0))]
+    Json(serde_json::Error),
     #[error(transparent)]
     Malformed(#[from] Malformed),
     #[error("the scheduler has a bug that shows with this message; its log says more")]

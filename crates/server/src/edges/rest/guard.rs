@@ -39,6 +39,9 @@ pub(crate) async fn guard(
             return Problem::from(outside).into_response();
         }
     };
+    if let Some(caller) = &caller {
+        guard.door.recognize(&guest, caller);
+    }
     if let Some(actor) = guest.actor(caller.as_ref()) {
         request.extensions_mut().insert(actor);
     }

@@ -6,9 +6,9 @@ use axum::body::HttpBody as _;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
-use bellwether_core::model::{Name, excerpt};
+use bellwether_core::model::Name;
 use bellwether_wire::Malformed;
-use bellwether_wire::json::Unique;
+use bellwether_wire::json::{Unique, fault, in_our_words};
 use serde::de::DeserializeOwned;
 
 use super::Rest;
@@ -89,14 +89,14 @@ fn not_json_type() -> Problem {
 }
 
 pub(super) fn not_json(why: &serde_json::Error) -> Problem {
-    Problem::malformed(format!("the body could not be read: {}", without_long_words(why)))
+    Problem::malformed(format!("the body could not be read: {}", fault(why)))
 }
 
-/// What others say of a text may quote all of it.
-fn without_long_words(message: &impl std::fmt::Display) -> String {
-    let message = message.to_string();
-    let pieces: Vec<_> = message.split_inclusive(['`', '"']).map(excerpt).collect();
-    pieces.concat()
+/// What the library says of a part of the address, behind its own introduction.
+fn of_address(message: &str) -> Problem {
+    let introductions = ["Failed to deserialize query string: ", "Invalid URL: "];
+    let told = introductions.iter().find_map(|one| message.strip_prefix(one)).unwrap_or(message);
+    Problem::malformed(in_our_words(told))
 }
 
 /// What is named in the path.
@@ -107,8 +107,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Path {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Path, Problem> {
         let read = axum::extract::Path::<String>::from_request_parts(parts, state).await;
-        let axum::extract::Path(text) =
-            read.map_err(|why| Problem::malformed(without_long_words(&why.body_text())))?;
+        let axum::extract::Path(text) = read.map_err(|why| of_address(&why.body_text()))?;
         Ok(Path(text))
     }
 }
@@ -132,8 +131,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Query<T>, Problem> {
         let read = axum::extract::Query::<T>::from_request_parts(parts, state).await;
-        let axum::extract::Query(value) =
-            read.map_err(|why| Problem::malformed(without_long_words(&why.body_text())))?;
+        let axum::extract::Query(value) = read.map_err(|why| of_address(&why.body_text()))?;
         Ok(Query(value))
     }
 }

@@ -69,6 +69,13 @@ impl Door {
         self.admit(access(path).ok_or(Denied::Nobody)?, headers)
     }
 
+    /// Where there are tokens, only who has shown one is known.
+    pub(crate) fn recognize(&self, Guest(pass): &Guest, caller: &Caller) {
+        if pass.is_some() || self.tokens.is_none() {
+            caller.recognize();
+        }
+    }
+
     pub(crate) fn admit(&self, access: Access, headers: &HeaderMap) -> Result<Guest, Denied> {
         let Some(tokens) = &self.tokens else { return Ok(Guest(None)) };
         if access == Access::Everybody {
@@ -175,6 +182,7 @@ where
             Ok(guest) => {
                 if let Some(caller) = &caller {
                     caller.admit();
+                    self.door.recognize(&guest, caller);
                 }
                 if let Some(actor) = guest.actor(caller.as_ref()) {
                     request.extensions_mut().insert(actor);

@@ -20,13 +20,15 @@ pub(crate) enum Cause {
     Origin,
     /// What a worker says over a queue is not signed, or by somebody else.
     Signature,
+    /// There is no place for one more connection.
+    Places,
 }
 
 words!(
     Cause:
     NoToken => "no_token", UnknownToken => "unknown_token", Expired => "expired",
     Namespace => "namespace", Role => "role", Nobody => "nobody", Host => "host", Origin => "origin",
-    Signature => "signature",
+    Signature => "signature", Places => "places",
 );
 
 static COUNTS: [AtomicU64; Cause::ALL.len()] = [const { AtomicU64::new(0) }; Cause::ALL.len()];

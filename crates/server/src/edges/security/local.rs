@@ -70,12 +70,10 @@ impl LocalToken {
                 }
             }
         }
-        if !folders.is_empty() {
-            let token_file = self.path.display();
-            tracing::warn!(
-                "clients will not find the token by themselves; give them --token-file {token_file}"
-            );
-        }
+        let token_file = self.path.display();
+        tracing::warn!(
+            "clients will not find the token by themselves; give them --token-file {token_file}"
+        );
     }
 
     fn publish_in(&self, folder: &Path, addresses: &[SocketAddr]) -> io::Result<()> {
