@@ -36,6 +36,7 @@ const FOLDERS: &[Folder] = &[
     Folder { path: "crates/*", files: &["Cargo.toml", "clippy.toml", "build.rs", "README.md"] },
     Folder { path: "crates/*/benches", files: &["*.rs"] },
     Folder { path: "crates/*/examples", files: &["*.rs", "*.yaml", "*.json"] },
+    Folder { path: "crates/dashboard/web", files: &["*.html", "*.css", "*.js", "*.json", "*.svg"] },
     Folder { path: "crates/*/proptest-regressions", files: &["*.txt"] },
     Folder { path: "crates/*/src", files: &["*.rs", "*.sql", "*.lua", "*.html"] },
     Folder {

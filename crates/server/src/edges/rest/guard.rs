@@ -39,6 +39,7 @@ pub(crate) async fn guard(
             return Problem::from(outside).into_response();
         }
     };
+    request.extensions_mut().insert(guest.visitor());
     if let Some(actor) = guest.actor(caller.as_ref()) {
         request.extensions_mut().insert(actor);
     }

@@ -107,6 +107,7 @@ pub(super) fn open(path: &Path, retention: Retention) -> rusqlite::Result<Connec
         _ => create(&connection)?,
     }
     connection.execute_batch(ACTORS_TABLE)?;
+    add_indexes(&connection)?;
     if number(&connection, "auto_vacuum")? != INCREMENTAL {
         // A file of before it gave back space learns to while it is written anew.
         connection.pragma_update(None, "auto_vacuum", INCREMENTAL)?;
@@ -152,11 +153,7 @@ pub(super) fn create_tables(connection: &Connection) -> rusqlite::Result<()> {
     for home in Home::all() {
         connection.execute_batch(&jobs_table(&home.table()))?;
     }
-    // Not of those that have not ended, which are written again and again.
-    for slot in Slot::all() {
-        let table = Home::Ended(slot).table();
-        connection.execute_batch(&format!("CREATE INDEX {table}_by_kind ON {table} (kind)"))?;
-    }
+    add_indexes(connection)?;
     let spec = "coalesce(spec, (SELECT spec FROM specs WHERE specs.no = live.no)) AS spec";
     let live = format!("SELECT 0 AS home, {COLUMNS}, {spec} FROM live");
     let ended = Slot::all().map(|slot| {
@@ -170,6 +167,18 @@ pub(super) fn create_tables(connection: &Connection) -> rusqlite::Result<()> {
          CREATE VIEW ended_jobs AS {ended};
          PRAGMA user_version = {VERSION};"
     ))
+}
+
+/// Those that files of before them get when they are opened.
+fn add_indexes(connection: &Connection) -> rusqlite::Result<()> {
+    for home in Home::all() {
+        let table = home.table();
+        connection.execute_batch(&format!(
+            "CREATE INDEX IF NOT EXISTS {table}_by_kind ON {table} (kind);
+             CREATE INDEX IF NOT EXISTS {table}_by_worker ON {table} (worker) WHERE worker <> '';"
+        ))?;
+    }
+    Ok(())
 }
 
 fn jobs_table(table: &str) -> String {
