@@ -42,8 +42,8 @@ const FOLDERS: &[Folder] = &[
     Folder {
         path: "crates/*/tests",
         files: &[
-            "*.rs", "*.golden", "*.journal", "*.json", "*.jsonl", "*.jsonl.gz", "*.py", "*.snap",
-            "*.snapshot", "*.toml", "*.txt", "*.yaml",
+            "*.rs", "*.golden", "*.journal", "*.json", "*.jsonl", "*.jsonl.gz", "*.mjs", "*.py",
+            "*.snap", "*.snapshot", "*.toml", "*.txt", "*.yaml",
         ],
     },
     Folder { path: "docs", files: &["*.md", "*.svg", "*.png", "*.json", "*.yaml"] },

@@ -4,10 +4,10 @@ import { html, useEffect, useRef, useState } from "../html.js";
 import { STATES } from "../parts.js";
 import { Board, colours } from "./board.js";
 
-const WIDE = 150;
+const WIDE = 128;
 const HIGH = 26;
-const ACROSS = 210;
-const DOWN = 38;
+const ACROSS = 162;
+const DOWN = 36;
 /** More than these are not told apart by eye, and would take longer than a frame. */
 const EDGES_DRAWN_MAX = 6000;
 const WORSE = ["failed", "dead_lettered", "running", "offered", "ready", "delayed", "waiting", "skipped", "cancelled", "completed"];
@@ -137,8 +137,8 @@ function draw(context, width, height, s) {
   }
   const wide = WIDE * scale;
   const high = Math.max(1.5, HIGH * scale);
-  const text = scale > 0.55;
-  context.font = `${Math.max(9, Math.round(12 * scale))}px ui-sans-serif, system-ui, sans-serif`;
+  const text = scale > 0.4;
+  context.font = `${Math.max(8, Math.round(12.5 * scale))}px ui-sans-serif, system-ui, sans-serif`;
   context.textBaseline = "middle";
   for (let node = 0; node < members.length; node += 1) {
     if (!seen(node)) continue;
@@ -157,8 +157,8 @@ function draw(context, width, height, s) {
       context.fillStyle = paint.ink;
       const many = members[node].length > 1 ? ` ×${members[node].length}` : "";
       const name = plain(s.graph.node[members[node][0]]);
-      const room = 17 - many.length;
-      context.fillText((name.length > room ? `${name.slice(0, room - 1)}…` : name) + many, x + 24 * scale, y + high / 2);
+      const room = 15 - many.length;
+      context.fillText((name.length > room ? `${name.slice(0, room - 1)}…` : name) + many, x + 25 * scale, y + high / 2);
     }
   }
 }

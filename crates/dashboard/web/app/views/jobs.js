@@ -111,7 +111,7 @@ export function Jobs({ query }) {
     ${rows && !rows.length ? (empty ? html`<${First} />` : html`<${Empty}>No job matches. <a href=${address(["jobs"])}>Show all</a></${Empty}>`) : null}
     ${rows?.length ? html`<div class="panel"><div class="viewport" ref=${box} tabindex="0" role="region" aria-label="Jobs" onScroll=${(event) => setTop(event.currentTarget.scrollTop)}>
       <table class="jobs"><caption class="unseen">Jobs, newest first</caption>
-        <colgroup><col width="150" /><col /><col width="170" class="least" /><col width="110" /><col width="100" class="least" /><col width="38%" class="least" /></colgroup>
+        <colgroup><col width="140" /><col /><col width="150" class="least" /><col width="110" /><col width="90" class="least" /><col width="30%" class="least" /></colgroup>
         <thead><tr><th scope="col">state</th><th scope="col">job</th><th scope="col" class="least">type</th><th scope="col">submitted</th><th scope="col" class="n least">ran</th><th scope="col" class="least">why</th></tr></thead>
         <tbody>
           ${first ? html`<tr class="pad" aria-hidden="true"><td colspan="6" style=${{ height: `${first * ROW}px` }}></td></tr>` : null}

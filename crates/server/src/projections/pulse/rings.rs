@@ -63,6 +63,8 @@ pub(super) struct Rings {
 impl Rings {
     /// Takes in what happened since the last time.
     pub(super) fn push(&mut self, at: u64, gauges: Gauges, tally: &Tally) {
+        // A beat that comes early belongs to the next second.
+        let at = self.seconds.back().map_or(at, |last| at.max(last.at + 1));
         let minute = at / 60;
         if self.seconds.back().is_some_and(|last| last.at / 60 < minute) {
             let done = std::mem::take(&mut self.minute);

@@ -32,13 +32,15 @@ pub(super) enum Lead {
 pub(super) struct Search<'a> {
     wanted: &'a v1::ListJobsRequest,
     filter: Filter,
+    /// Whatever else is asked for does not matter.
+    bare: bool,
     first: u64,
     last: u64,
 }
 
 impl<'a> Search<'a> {
     pub(super) fn new(wanted: &'a v1::ListJobsRequest, first: u64, last: u64) -> Search<'a> {
-        Search { wanted, filter: Filter::of(wanted), first, last }
+        Search { wanted, filter: Filter::of(wanted), bare: false, first, last }
     }
 
     pub(super) fn homes(&self) -> impl Iterator<Item = Home> + use<> {
@@ -97,7 +99,7 @@ impl<'a> Search<'a> {
 
     /// Jobs that it leads to in all homes, whatever else is asked for; at most so many.
     fn count_led(&self, connection: &Connection, lead: Lead, most: u64) -> rusqlite::Result<u64> {
-        let bare = Search { filter: Filter::default(), ..self.clone() };
+        let bare = Search { filter: Filter::default(), bare: true, ..self.clone() };
         let mut found = 0;
         for home in self.homes() {
             if found < most {
@@ -177,11 +179,18 @@ impl<'a> Search<'a> {
         let number = if lead == Lead::Tag { "tags.no" } else { "no" };
         let mut sql = format!("{from} WHERE {condition} AND {number} BETWEEN ? AND ?");
         values.extend([self.first, self.last].map(|number| Value::Integer(signed(number))));
-        for condition in self.filter.conditions() {
+        let filter = match lead {
+            // It is what leads there.
+            Lead::Tag if !self.bare => {
+                Filter::of(&v1::ListJobsRequest { tag: String::new(), ..wanted.clone() })
+            }
+            _ => self.filter.clone(),
+        };
+        for condition in filter.conditions() {
             sql += " AND ";
             sql += condition;
         }
-        values.extend(self.filter.values().iter().cloned());
+        values.extend(filter.values().iter().cloned());
         (sql, values)
     }
 }

@@ -6,6 +6,8 @@ mod lead;
 mod migrate;
 mod partitions;
 mod pending;
+#[cfg(test)]
+mod plans;
 mod projection;
 mod query;
 mod rewind;
