@@ -11,7 +11,7 @@ export const helpShown = signal(false);
 const GO_WITHIN = 1200;
 const PLACES = { o: "", j: "jobs", r: "runs", w: "workers", d: "decisions", y: "system", s: "settings", a: "audit" };
 
-let going = 0;
+let going = -Infinity;
 
 document.addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.metaKey || event.altKey) return;
@@ -24,12 +24,12 @@ document.addEventListener("keydown", (event) => {
   if (typing || event.ctrlKey || document.querySelector("dialog[open]")) return;
   const now = performance.now();
   if (now - going < GO_WITHIN && event.key in PLACES) {
-    going = 0;
+    going = -Infinity;
     event.preventDefault();
     go(address(PLACES[event.key] ? [PLACES[event.key]] : []));
     return;
   }
-  going = 0;
+  going = -Infinity;
   if (event.key === "g") {
     going = now;
     return;

@@ -26,12 +26,20 @@ await play(async ({ page, context }) => {
     new PerformanceObserver((list) => list.getEntries().forEach((entry) => (window.longest = Math.max(window.longest, entry.duration)))).observe({ type: "longtask", buffered: true });
   });
 
+  // Other tests run beside this one; the longest of all is judged where the machine is alone.
+  const drawn = async (name) => {
+    const { longest, usual } = await page.evaluate((of) => ({ ...document.querySelector(`canvas.${of}`).dataset }), name);
+    console.log(`  drawings of ${name} took ${usual} ms, the longest ${longest} ms`);
+    check(Number(process.env.BELLWETHER_FULL ? longest : usual) < FRAME_MAX, `no drawing takes ${FRAME_MAX} ms`);
+  };
+
   // The first view.
-  let begun = performance.now();
+  const begun = performance.now();
   await page.goto(`${base}/ui/`);
   await page.waitForSelector("h1:text('Overview')");
   const first = await page.evaluate(() => performance.now());
   console.log(`  first view after ${first.toFixed(0)} ms of the page, ${(performance.now() - begun).toFixed(0)} ms in all`);
+  check(first < (process.env.BELLWETHER_FULL ? 1000 : 3000), "the first view is there soon");
 
   // A large run.
   await page.goto(`${base}/ui/runs/${part(answer.run)}`);
@@ -45,9 +53,7 @@ await play(async ({ page, context }) => {
   for (let i = 0; i < 12; i += 1) await page.mouse.wheel(0, i < 6 ? -240 : 240);
   for (let i = 0; i < 10; i += 1) await page.mouse.move(box.x + 200 + i * 9, box.y + 200 + i * 5);
   await until("it was drawn", async () => Number(await page.getAttribute("canvas.dag", "data-longest")) > 0);
-  const drawn = Number(await page.getAttribute("canvas.dag", "data-longest"));
-  console.log(`  the longest drawing took ${drawn} ms`);
-  check(drawn < FRAME_MAX, `no drawing takes ${FRAME_MAX} ms`);
+  await drawn("dag");
 
   // A long stream: what the scheduler would answer, because to run so many jobs takes minutes.
   const now = Date.now();
@@ -73,17 +79,18 @@ await play(async ({ page, context }) => {
   await page.mouse.move(lanes.x + 600, lanes.y + 100);
   for (let i = 0; i < 12; i += 1) await page.mouse.wheel(0, i < 8 ? -300 : 300);
   for (let i = 0; i < 10; i += 1) await page.mouse.move(lanes.x + 600 + i * 9, lanes.y + 100 + i * 3);
-  const bars = Number(await page.getAttribute("canvas.lanes", "data-longest"));
-  console.log(`  the longest drawing of ${BARS} bars took ${bars} ms`);
   check((await page.getAttribute("canvas.lanes", "aria-label")).includes(`${BARS} bars`), "all bars are there");
-  check(bars < FRAME_MAX, `no drawing takes ${FRAME_MAX} ms`);
+  await drawn("lanes");
   await page.unroute("**/scheduler/attempts*");
 
   // A long list.
   await page.goto(`${base}/ui/jobs`);
   await page.waitForSelector("table.jobs td");
   const heap = async () => {
-    await page.evaluate(() => window.gc());
+    await page.evaluate(() => {
+      window.gc();
+      window.gc();
+    });
     return page.evaluate(() => performance.memory.usedJSHeapSize);
   };
   const before = await heap();

@@ -39,7 +39,7 @@ await play(async ({ page }) => {
 
   // A worker is drained.
   await page.goto(`${base}/ui/workers/w1`);
-  await page.waitForSelector("h1:text-is('w1')");
+  await page.waitForSelector(".top .state");
   await page.keyboard.press("d");
   await until("it is drained", async () => (await ask("/workers/w1")).status === "draining");
   await until("the page says so", async () => (await page.textContent(".top .state")).includes("draining"));

@@ -14,8 +14,8 @@ export class Board {
     this.canvas = canvas;
     this.draw = draw;
     this.asked = 0;
-    /** The longest time that a drawing took, for those who measure. */
-    this.longest = 0;
+    /** How long drawings took, for those who measure. */
+    this.times = [];
     this.watch = new ResizeObserver(() => this.redraw());
     this.watch.observe(canvas);
   }
@@ -37,8 +37,9 @@ export class Board {
       context.setTransform(scale, 0, 0, scale, 0, 0);
       context.clearRect(0, 0, width, height);
       this.draw(context, width, height);
-      this.longest = Math.max(this.longest, performance.now() - begun);
-      canvas.dataset.longest = this.longest.toFixed(1);
+      this.times = [...this.times.slice(-200), performance.now() - begun].sort((a, b) => a - b);
+      canvas.dataset.longest = this.times.at(-1).toFixed(1);
+      canvas.dataset.usual = this.times[this.times.length >> 1].toFixed(1);
     });
   }
 

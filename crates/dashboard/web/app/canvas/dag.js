@@ -9,7 +9,7 @@ const HIGH = 26;
 const ACROSS = 162;
 const DOWN = 36;
 /** More than these are not told apart by eye, and would take longer than a frame. */
-const EDGES_DRAWN_MAX = 6000;
+const EDGES_DRAWN_MAX = 2500;
 const WORSE = ["failed", "dead_lettered", "running", "offered", "ready", "delayed", "waiting", "skipped", "cancelled", "completed"];
 
 const LAYOUT = "/ui/assets/app/threads/layout.js";
