@@ -4,7 +4,7 @@
 export function colours() {
   const style = getComputedStyle(document.documentElement);
   const read = (name) => style.getPropertyValue(`--${name}`).trim();
-  const names = ["ink", "soft", "line", "panel", "sunk", "accent", "good", "info", "warn", "bad", "hold", "mute"];
+  const names = ["ink", "soft", "line", "edge", "panel", "sunk", "accent", "good", "info", "warn", "bad", "hold", "mute"];
   return Object.fromEntries(names.map((name) => [name, read(name)]));
 }
 

@@ -1,4 +1,4 @@
-// The jobs of a run as a graph, from left to right. The layout comes from a thread of its own.
+// The jobs of a run as a graph, to the right or down, whichever shows it larger. The layout comes from a thread of its own.
 import { count, plain } from "../format.js";
 import { html, useEffect, useRef, useState } from "../html.js";
 import { STATES } from "../parts.js";
@@ -6,8 +6,9 @@ import { Board, colours } from "./board.js";
 
 const WIDE = 128;
 const HIGH = 26;
-const ACROSS = 162;
-const DOWN = 36;
+/** From layer to layer and from job to job, where layers go to the right and where they go down. */
+const RIGHT = { layer: 162, job: 36 };
+const BELOW = { layer: 64, job: 142 };
 /** More than these are not told apart by eye, and would take longer than a frame. */
 const EDGES_DRAWN_MAX = 2500;
 const WORSE = ["failed", "dead_lettered", "running", "offered", "ready", "delayed", "waiting", "skipped", "cancelled", "completed"];
@@ -90,48 +91,64 @@ function words(s, node) {
   return `${name}: ${STATES[stateOf(s, node)].word}, type ${s.graph.types[s.graph.type[members[0]]]}`;
 }
 
+/** The way that shows it larger. */
 function fit(s, canvas) {
-  const wide = (s.layout.deepest + 1) * ACROSS;
-  const high = s.layout.widest * DOWN;
-  s.scale = Math.max(0.02, Math.min(1, (canvas.clientWidth - 20) / wide, (canvas.clientHeight - 20) / high));
-  s.x = Math.max(10, (canvas.clientWidth - wide * s.scale) / 2);
-  s.y = canvas.clientHeight / 2;
+  const layers = s.layout.deepest + 1;
+  const { widest } = s.layout;
+  const room = [canvas.clientWidth - 24, canvas.clientHeight - 24];
+  const right = Math.min(room[0] / (layers * RIGHT.layer), room[1] / (widest * RIGHT.job));
+  const below = Math.min(room[0] / (widest * BELOW.job), room[1] / (layers * BELOW.layer));
+  s.below = below > right;
+  s.scale = Math.max(0.02, Math.min(1.1, Math.max(right, below)));
+  const long = layers * (s.below ? BELOW.layer : RIGHT.layer) * s.scale;
+  if (s.below) {
+    s.x = canvas.clientWidth / 2 - (WIDE / 2) * s.scale;
+    s.y = Math.max(12, (canvas.clientHeight - long) / 2) + (HIGH / 2) * s.scale;
+  } else {
+    s.x = Math.max(12, (canvas.clientWidth - long) / 2);
+    s.y = canvas.clientHeight / 2;
+  }
 }
+
+/** Where a job is: the left of its box, and the middle of its height. */
+const left = (s, node) => (s.below ? s.layout.row[node] * BELOW.job : s.layout.layer[node] * RIGHT.layer);
+const middle = (s, node) => (s.below ? s.layout.layer[node] * BELOW.layer : s.layout.row[node] * RIGHT.job);
 
 function nodeAt(s, x, y) {
   if (!s.layout) return null;
-  const { layer, row } = s.layout;
   const gx = (x - s.x) / s.scale;
   const gy = (y - s.y) / s.scale;
-  for (let node = 0; node < layer.length; node += 1) {
-    const dx = gx - layer[node] * ACROSS;
-    if (dx >= 0 && dx <= WIDE && Math.abs(gy - row[node] * DOWN) <= HIGH / 2) return node;
+  for (let node = 0; node < s.layout.members.length; node += 1) {
+    const dx = gx - left(s, node);
+    if (dx >= 0 && dx <= WIDE && Math.abs(gy - middle(s, node)) <= HIGH / 2) return node;
   }
   return null;
 }
 
 function draw(context, width, height, s) {
   const paint = colours();
-  const { layer, row, edges, members, onPath } = s.layout;
+  const { edges, members, onPath } = s.layout;
   const { scale } = s;
-  const X = (node) => s.x + layer[node] * ACROSS * scale;
-  const Y = (node) => s.y + row[node] * DOWN * scale;
+  const X = (node) => s.x + left(s, node) * scale;
+  const Y = (node) => s.y + middle(s, node) * scale;
   const seen = (node) => X(node) > -WIDE * scale && X(node) < width && Y(node) > -HIGH && Y(node) < height + HIGH;
   const skip = Math.max(1, Math.ceil(edges.length / 2 / EDGES_DRAWN_MAX));
   context.lineWidth = Math.max(0.5, Math.min(1.2, scale));
   for (const critical of [false, true]) {
-    context.strokeStyle = critical ? paint.ink : paint.line;
+    context.strokeStyle = critical ? paint.ink : paint.edge;
     context.beginPath();
     for (let i = 0; i < edges.length; i += 2 * (critical ? 1 : skip)) {
       const from = edges[i];
       const to = edges[i + 1];
       if ((onPath[from] && onPath[to]) !== critical || (!seen(from) && !seen(to))) continue;
-      const x0 = X(from) + WIDE * scale;
-      const x1 = X(to);
-      const middle = (x0 + x1) / 2;
-      context.moveTo(x0, Y(from));
-      if (scale > 0.25) context.bezierCurveTo(middle, Y(from), middle, Y(to), x1, Y(to));
-      else context.lineTo(x1, Y(to));
+      const x0 = X(from) + (s.below ? WIDE / 2 : WIDE) * scale;
+      const y0 = Y(from) + (s.below ? HIGH / 2 : 0) * scale;
+      const x1 = X(to) + (s.below ? WIDE / 2 : 0) * scale;
+      const y1 = Y(to) - (s.below ? HIGH / 2 : 0) * scale;
+      context.moveTo(x0, y0);
+      if (scale <= 0.25) context.lineTo(x1, y1);
+      else if (s.below) context.bezierCurveTo(x0, (y0 + y1) / 2, x1, (y0 + y1) / 2, x1, y1);
+      else context.bezierCurveTo((x0 + x1) / 2, y0, (x0 + x1) / 2, y1, x1, y1);
     }
     context.stroke();
   }

@@ -40,7 +40,7 @@ export function Run({ id }) {
       <a class="button" href=${address(["jobs"], { run: id })}>As a list</a>
       ${steers && failed.length ? html`<button class="main" onClick=${retry}>Retry from ${failed.length === 1 ? "the failed job" : `${failed.length} failed jobs`} <kbd>r</kbd></button>` : null}</div>
     <${Failure} error=${error} />
-    <p class="lead">${count(graph.job.length)} jobs${running ? ", goes on" : ""} since ${clock(begin)}, ${span((end - begin) / 1000)} so far${layout?.critical.length ? `; its end waits for a chain of ${count(layout.critical.length)}` : ""}.
+    <p class="lead">${count(graph.job.length)} jobs${running ? ", goes on" : ""} since ${clock(begin)}, ${span((end - begin) / 1000)}${running ? " so far" : ""}${layout?.critical.length ? `; its end waits for a chain of ${count(layout.critical.length)}` : ""}.
       ${" "}${Object.keys(STATES).filter((state) => states[state]).map((state) => `${count(states[state])} ${STATES[state].word}`).join(", ")}.</p>
     <p><${StateBar} states=${states} total=${graph.job.length} /></p>
     <div class="grid">
