@@ -4,12 +4,14 @@
 //! Every home is asked by itself. SQLite, given all of them at once, would rather walk all rows in the
 //! order that they are wanted in than sort a few.
 
+use std::rc::Rc;
+
 use bellwether_wire::v1;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, params, params_from_iter};
 
 use super::query::Filter;
-use super::schema::Home;
+use super::schema::{self, Home};
 use super::store::signed;
 
 /// Entries of an index that are counted to tell whether it has few.
@@ -34,13 +36,29 @@ pub(super) struct Search<'a> {
     filter: Filter,
     /// Whatever else is asked for does not matter.
     bare: bool,
+    /// Those that can be asked for a worker.
+    by_worker: Rc<[Home]>,
     first: u64,
     last: u64,
 }
 
 impl<'a> Search<'a> {
-    pub(super) fn new(wanted: &'a v1::ListJobsRequest, first: u64, last: u64) -> Search<'a> {
-        Search { wanted, filter: Filter::of(wanted), bare: false, first, last }
+    pub(super) fn new(
+        connection: &Connection,
+        wanted: &'a v1::ListJobsRequest,
+    ) -> rusqlite::Result<Search<'a>> {
+        let by_worker = schema::homes_by_worker(connection)?.into();
+        let filter = Filter::of(wanted);
+        Ok(Search { wanted, filter, bare: false, by_worker, first: 0, last: u64::MAX })
+    }
+
+    /// The same, of jobs between these numbers.
+    pub(super) fn between(&self, (first, last): (u64, u64)) -> Search<'a> {
+        Search { first, last, ..self.clone() }
+    }
+
+    pub(super) fn wanted(&self) -> &'a v1::ListJobsRequest {
+        self.wanted
     }
 
     pub(super) fn homes(&self) -> impl Iterator<Item = Home> + use<> {
@@ -162,6 +180,12 @@ impl<'a> Search<'a> {
                 let condition = "run_id = ? AND run_id <> ''".to_owned();
                 (indexed("by_run"), condition, vec![text(&wanted.run_id)])
             }
+            // The partition that is being filled is walked; see `schema::index_workers`.
+            Lead::Worker if !self.by_worker.contains(&home) => (
+                format!("{table} NOT INDEXED"),
+                "worker = ?".to_owned(),
+                vec![text(&wanted.worker)],
+            ),
             Lead::Worker => {
                 let condition = "worker = ? AND worker <> ''".to_owned();
                 (indexed("by_worker"), condition, vec![text(&wanted.worker)])

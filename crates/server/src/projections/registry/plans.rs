@@ -49,6 +49,10 @@ fn filled(rows: u64) -> Filled {
         insert(&connection, no, state, home);
     }
     connection.execute_batch("COMMIT").unwrap();
+    // All but the one that would be filled next are full.
+    for slot in &slots[..9] {
+        schema::index_workers(&connection, Home::Ended(*slot)).unwrap();
+    }
     Filled { _folder: folder, connection, rows }
 }
 

@@ -174,11 +174,44 @@ fn add_indexes(connection: &Connection) -> rusqlite::Result<()> {
     for home in Home::all() {
         let table = home.table();
         connection.execute_batch(&format!(
-            "CREATE INDEX IF NOT EXISTS {table}_by_kind ON {table} (kind);
-             CREATE INDEX IF NOT EXISTS {table}_by_worker ON {table} (worker) WHERE worker <> '';"
+            "CREATE INDEX IF NOT EXISTS {table}_by_kind ON {table} (kind)"
         ))?;
     }
-    Ok(())
+    index_workers(connection, Home::Live)?;
+    let mut full = connection.prepare(
+        "SELECT slot FROM partitions
+         WHERE opened > 0 AND opened < (SELECT max(opened) FROM partitions)",
+    )?;
+    let full = full.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<u8>>>()?;
+    let full = full.into_iter().filter_map(Slot::of_number);
+    full.map(Home::Ended).try_for_each(|home| index_workers(connection, home))
+}
+
+/// The index by worker is made once a partition is full. To keep it up to date while it is filled would
+/// cost more than half as much again as all else that is written, a page for each worker in every batch.
+pub(super) fn index_workers(connection: &Connection, home: Home) -> rusqlite::Result<()> {
+    let table = home.table();
+    connection.execute_batch(&format!(
+        "CREATE INDEX IF NOT EXISTS {table}_by_worker ON {table} (worker) WHERE worker <> ''"
+    ))
+}
+
+/// Of a partition that is filled anew.
+pub(super) fn drop_workers_index(connection: &Connection, home: Home) -> rusqlite::Result<()> {
+    connection.execute_batch(&format!("DROP INDEX IF EXISTS {}_by_worker", home.table()))
+}
+
+/// The homes that have one.
+pub(super) fn homes_by_worker(connection: &Connection) -> rusqlite::Result<Vec<Home>> {
+    let mut found = Vec::new();
+    let sql = "SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = ?1";
+    let mut statement = connection.prepare_cached(sql)?;
+    for home in Home::all() {
+        if statement.exists([format!("{}_by_worker", home.table())])? {
+            found.push(home);
+        }
+    }
+    Ok(found)
 }
 
 fn jobs_table(table: &str) -> String {

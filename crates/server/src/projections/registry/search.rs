@@ -64,30 +64,29 @@ fn newest(
     let Some(last) = newest_number(connection)?.map(|newest| newest.min(last)) else {
         return Ok(Vec::new());
     };
-    let leads = Search::new(wanted, 0, last).leads(connection)?;
+    let search = Search::new(connection, wanted)?.between((0, last));
+    let leads = search.leads(connection)?;
     if leads == [Lead::Prefix] {
         let first = last.saturating_sub(NEWEST_FIRST);
-        let found = gather(connection, wanted, &[Lead::Numbers], (first, last), limit)?;
+        let found = gather(connection, &search, &[Lead::Numbers], (first, last), limit)?;
         if found.len() >= limit {
             return Ok(found);
         }
     }
-    gather(connection, wanted, &leads, (0, last), limit)
+    gather(connection, &search, &leads, (0, last), limit)
 }
 
 fn gather(
     connection: &Connection,
-    wanted: &v1::ListJobsRequest,
+    search: &Search<'_>,
     leads: &[Lead],
-    (first, last): (u64, u64),
+    bounds: (u64, u64),
     limit: usize,
 ) -> Result<Found, QueryError> {
     let mut found = Vec::new();
-    for home in Search::new(wanted, first, last).homes() {
-        let Some((first, last)) = within(connection, home, wanted, (first, last))? else {
-            continue;
-        };
-        let search = Search::new(wanted, first, last);
+    for home in search.homes() {
+        let Some(bounds) = within(connection, home, search.wanted(), bounds)? else { continue };
+        let search = search.between(bounds);
         for lead in leads {
             let numbers = search.newest_in(connection, home, *lead, limit)?;
             found.extend(numbers.into_iter().map(|no| (no, home)));
@@ -148,11 +147,12 @@ pub(super) fn count(
     let Some(last) = newest_number(connection)? else {
         return Ok(Counted { jobs: 0, more: false });
     };
-    let leads = Search::new(wanted, 0, last).leads(connection)?;
+    let search = Search::new(connection, wanted)?.between((0, last));
+    let leads = search.leads(connection)?;
     let mut jobs = 0;
-    for home in Search::new(wanted, 0, last).homes() {
-        let Some((first, last)) = within(connection, home, wanted, (0, last))? else { continue };
-        let search = Search::new(wanted, first, last);
+    for home in search.homes() {
+        let Some(bounds) = within(connection, home, wanted, (0, last))? else { continue };
+        let search = search.between(bounds);
         for lead in &leads {
             let most = COUNT_MAX + 1 - jobs;
             jobs += search.count_in(connection, home, *lead, most)?;
@@ -173,7 +173,7 @@ pub(super) mod plans {
         connection: &Connection,
         wanted: &v1::ListJobsRequest,
     ) -> Vec<String> {
-        let search = Search::new(wanted, 0, 1 << 40);
+        let search = Search::new(connection, wanted).unwrap().between((0, 1 << 40));
         let leads = search.leads(connection).unwrap();
         let mut steps = Vec::new();
         for home in search.homes() {
