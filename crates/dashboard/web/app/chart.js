@@ -19,7 +19,7 @@ export function Lines({ at, lines, unit = String, label, height = 132, log = fal
     };
     const options = {
       width: box.current.clientWidth || 300, height,
-      padding: [8, 4, 0, 0],
+      padding: [8, 18, 0, 0],
       legend: { show: false },
       cursor: { y: false, points: { size: 5 }, drag: { x: false, y: false } },
       scales: { x: { time: true }, y: log ? { distr: 3, log: 10 } : { range: (_, low, high) => [0, Math.max(1e-9, high) * 1.1 || 1] } },

@@ -116,7 +116,7 @@ function Reasons({ status, jobs }) {
   const most = Math.max(1, ...states.map((state) => jobs[state]));
   return html`<${Panel} title="Jobs by state, and what the ready ones wait for">
     <table><caption class="unseen">Jobs by state</caption><tbody>
-      ${states.map((state) => html`<tr><th scope="row"><a href=${address(["jobs"], { state })}>${STATES[state].word}</a></th><td class="n">${count(jobs[state])}</td><td><${Meter} share=${jobs[state] / most} tone=${STATES[state].tone} label=${`${STATES[state].word}: ${jobs[state]}`} /></td></tr>`)}
+      ${states.map((state) => html`<tr key=${state}><th scope="row"><a href=${address(["jobs"], { state })}>${STATES[state].word}</a></th><td class="n">${count(jobs[state])}</td><td><${Meter} share=${jobs[state] / most} tone=${STATES[state].tone} label=${`${STATES[state].word}: ${jobs[state]}`} /></td></tr>`)}
     </tbody></table>
     ${status.reasons.length ? html`<table><caption class="unseen">What ready jobs wait for</caption><tbody>${status.reasons.map((kept) => html`<tr><td class="n">${count(kept.jobs)}</td><td>${REASONS[kept.reason] ? `wait for ${REASONS[kept.reason]}: ` : ""}<a href=${address(["jobs", kept.job])}>${plain(kept.words)}</a></td></tr>`)}</tbody></table>` : null}
     ${states.length ? null : html`<${Empty}>There are no jobs${may("submitter") ? " yet" : ""}.</${Empty}>`}
