@@ -46,6 +46,7 @@ examples! {
     "bellwether retry": "bellwether retry later --dry-run";
     "bellwether events": "bellwether events --kind job_completed";
     "bellwether queues": "bellwether queues";
+    "bellwether open": "bellwether open --print";
     "bellwether reload": "bellwether reload";
     "bellwether backup": "bellwether backup now.backup", "bellwether backup --check now.backup";
     "bellwether restore":
