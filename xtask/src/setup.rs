@@ -50,7 +50,14 @@ const PYTHON_PACKAGES: [&str; 4] =
 
 /// The same for the browser's.
 const NODE: &str = "target/node";
-const NODE_PACKAGES: [&str; 2] = ["axe-core@4.14.0", "playwright-core@1.65.1"];
+const NODE_PACKAGES: [&str; 6] = [
+    "@preact/signals@2.11.4",
+    "axe-core@4.14.0",
+    "htm@3.1.1",
+    "playwright-core@1.65.1",
+    "preact@11.2.0",
+    "typescript@7.0.2",
+];
 
 pub(crate) fn install_missing(root: &Path) -> Result<()> {
     let search_path = std::env::var_os("PATH").unwrap_or_default();

@@ -40,6 +40,11 @@ fn large_runs_and_long_streams_do_not_freeze_the_page() {
     Stage::start(0).play("scale");
 }
 
+#[test]
+fn the_types_of_the_modules_hold() {
+    stage::check_types();
+}
+
 /// `BELLWETHER_PICTURES=docs/images cargo nextest run -p bellwether --test dashboard pictures` makes those of the
 /// documents anew.
 #[test]

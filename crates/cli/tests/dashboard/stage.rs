@@ -124,6 +124,18 @@ impl Stage {
     }
 }
 
+/// What comments say of types, as TypeScript reads them.
+pub(crate) fn check_types() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let compiler = root.join(PACKAGES).join("node_modules/.bin/tsc");
+    if !compiler.is_file() {
+        return cannot_run("typescript is missing; `cargo xtask test` installs it");
+    }
+    let project = root.join("crates/dashboard/web/tsconfig.json");
+    let told = Command::new(compiler).arg("-p").arg(project).output().expect("it is there");
+    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stdout));
+}
+
 fn bellwether(home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bellwether"));
     command.env("HOME", home).env_remove("XDG_RUNTIME_DIR").env_remove("BELLWETHER_UI_FOLDER");

@@ -134,7 +134,7 @@ export function Twin({ title, chart, table, aside }) {
   </${Panel}>`;
 }
 
-/** @param {{headings:any[], rows:any[][], caption:string}} props */
+/** @param {{headings:any[], rows:any[][], caption:string, numeric?:number[]}} props */
 export const Table = ({ headings, rows, caption, numeric = [] }) => html`<table>
   <caption class="unseen">${caption}</caption>
   <thead><tr>${headings.map((heading, i) => html`<th scope="col" class=${numeric.includes(i) ? "n" : ""}>${heading}</th>`)}</tr></thead>

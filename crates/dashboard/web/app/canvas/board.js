@@ -84,10 +84,10 @@ export class Board {
     });
     on("keydown", (event) => {
       const step = 60;
-      const middle = [canvas.clientWidth / 2, canvas.clientHeight / 2];
+      const zoom = (factor) => acts.zoom(factor, canvas.clientWidth / 2, canvas.clientHeight / 2);
       const known = {
         ArrowLeft: () => acts.move(step, 0), ArrowRight: () => acts.move(-step, 0), ArrowUp: () => acts.move(0, step), ArrowDown: () => acts.move(0, -step),
-        "+": () => acts.zoom(1.3, ...middle), "=": () => acts.zoom(1.3, ...middle), "-": () => acts.zoom(1 / 1.3, ...middle), 0: () => acts.reset?.(),
+        "+": () => zoom(1.3), "=": () => zoom(1.3), "-": () => zoom(1 / 1.3), 0: () => acts.reset?.(),
       }[event.key];
       if (!known || event.ctrlKey || event.metaKey) return;
       event.preventDefault();

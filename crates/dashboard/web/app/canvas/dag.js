@@ -14,7 +14,7 @@ const EDGES_DRAWN_MAX = 2500;
 const WORSE = ["failed", "dead_lettered", "running", "offered", "ready", "delayed", "waiting", "skipped", "cancelled", "completed"];
 
 const LAYOUT = "/ui/assets/app/threads/layout.js";
-const policy = window.trustedTypes?.createPolicy("bellwether", {
+const policy = /** @type {any} */ (window).trustedTypes?.createPolicy("bellwether", {
   createScriptURL: (url) => {
     if (url !== LAYOUT) throw new TypeError("no other script runs here");
     return url;

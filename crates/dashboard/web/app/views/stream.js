@@ -7,6 +7,7 @@ import { again, summary } from "../live.js";
 import { Empty, State, Twin } from "../parts.js";
 import { address, go } from "../router.js";
 
+/** @type {[string, number][]} */
 const SPANS = [["1 min", 60], ["15 min", 900], ["3 h", 10_800], ["24 h", 86_400]];
 const ATTEMPTS_MAX = 120_000;
 const PAGES_MAX = 40;
