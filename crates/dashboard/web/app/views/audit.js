@@ -21,6 +21,7 @@ export function Audit() {
     const abort = new AbortController();
     const from = Math.max(1, (summary.peek()?.position || 0) - reach);
     let found = [];
+    setError(null);
     let drawn = 0;
     const show = () => {
       drawn = 0;
@@ -31,7 +32,10 @@ export function Audit() {
       found.push(event);
       if (found.length > SHOWN) found = found.slice(-SHOWN);
       drawn ||= window.setTimeout(show, 150);
-    }).catch((why) => abort.signal.aborted || setError(why));
+    }).catch((why) => {
+      // A scheduler that does not answer is told by the page itself, and asked again when it is back.
+      if (!abort.signal.aborted && why.status) setError(why);
+    });
     const timer = setTimeout(show, 800);
     return () => {
       abort.abort();
