@@ -97,7 +97,6 @@ pub(super) async fn watch(
         actor: filter.actor,
         by_hand: filter.by_hand.unwrap_or(false),
         follow: filter.follow.unwrap_or(true),
-        ..EventsWanted::default()
     };
     let kinds = wanted.kinds.clone();
     let told = Told { source: rest.identity.clone(), start, job: filter.job, kinds };

@@ -37,7 +37,7 @@ fn filled(rows: u64) -> Filled {
     let slots: Vec<Slot> = Slot::all().collect();
     for no in 1..=rows {
         let state = match no {
-            no if no % 100 == 0 => READY,
+            no if no.is_multiple_of(100) => READY,
             no if no % 50 == 1 => FAILED,
             _ => COMPLETED,
         };
@@ -58,7 +58,7 @@ fn filled(rows: u64) -> Filled {
 
 fn insert(connection: &Connection, no: u64, state: i32, home: Home) {
     let id = if no % 1_000 == 7 { format!("rare-{no}") } else { format!("job-{no}") };
-    let kind = if no % 997 == 0 { "rare" } else { "usual" };
+    let kind = if no.is_multiple_of(997) { "rare" } else { "usual" };
     let run = if no % 200 < 2 { format!("run-{}", no / 200) } else { String::new() };
     let worker = if state == READY { String::new() } else { format!("w{}", no % 20) };
     let job = v1::Job { job: no, state, run_id: run.clone(), ..Default::default() };
