@@ -15,7 +15,7 @@ struct DebianPackage {
     program: &'static str,
 }
 
-const DEBIAN_PACKAGES: [DebianPackage; 10] = [
+const DEBIAN_PACKAGES: [DebianPackage; 13] = [
     // Runs the commands of the documentation.
     DebianPackage { package: "curl", program: "curl" },
     // Mounts the small disks that fill up.
@@ -32,6 +32,10 @@ const DEBIAN_PACKAGES: [DebianPackage; 10] = [
     DebianPackage { package: "zookeeper", program: "zookeeper.jar" },
     // Scrapes the metrics, and checks them and the alert rules.
     DebianPackage { package: "prometheus", program: "promtool" },
+    // Shows the dashboard, led by scripts.
+    DebianPackage { package: "chromium", program: "chromium" },
+    DebianPackage { package: "nodejs", program: "node" },
+    DebianPackage { package: "npm", program: "npm" },
     // Keeps decisions and executions.
     DebianPackage { package: "clickhouse-server", program: "clickhouse-server" },
 ];
@@ -43,6 +47,17 @@ const SERVER_FOLDERS: [&str; 3] = ["/usr/sbin", "/usr/lib/postgresql/15/bin", "/
 const PYTHON: &str = "target/python";
 const PYTHON_PACKAGES: [&str; 4] =
     ["cryptography==50.0.2", "nats-py==2.16.0", "redis==8.1.0", "schemathesis==4.32.5"];
+
+/// The same for the browser's.
+const NODE: &str = "target/node";
+const NODE_PACKAGES: [&str; 6] = [
+    "@preact/signals@2.11.4",
+    "axe-core@4.14.0",
+    "htm@3.1.1",
+    "playwright-core@1.65.1",
+    "preact@11.2.0",
+    "typescript@7.0.2",
+];
 
 pub(crate) fn install_missing(root: &Path) -> Result<()> {
     let search_path = std::env::var_os("PATH").unwrap_or_default();
@@ -56,7 +71,28 @@ pub(crate) fn install_missing(root: &Path) -> Result<()> {
             .run(root)
             .context("failed to install cargo-nextest; see https://nexte.st for other ways")?;
     }
-    install_python(root, &search_path)
+    install_python(root, &search_path)?;
+    install_node(root)
+}
+
+/// What leads the browser, and what judges whether everybody can use a page.
+fn install_node(root: &Path) -> Result<()> {
+    let wanted = NODE_PACKAGES.join("\n");
+    let folder = root.join(NODE);
+    let installed = folder.join("installed");
+    if std::fs::read_to_string(&installed).is_ok_and(|there| there == wanted) {
+        return Ok(());
+    }
+    console::say("==> installing packages for the browser, which the tests need");
+    std::fs::create_dir_all(&folder)
+        .with_context(|| format!("failed to make {}", folder.display()))?;
+    Invocation::new("npm", &["install", "--silent", "--no-save", "--no-audit", "--no-fund"])
+        .arguments(&["--prefix", NODE])
+        .arguments(&NODE_PACKAGES)
+        .run(root)
+        .with_context(|| format!("failed to install {} from npm", NODE_PACKAGES.join(", ")))?;
+    std::fs::write(&installed, wanted)
+        .with_context(|| format!("failed to write {}", installed.display()))
 }
 
 /// The example workers in Python and the attack on the REST interface run in a virtual

@@ -92,10 +92,17 @@ async fn serve(
     let mut server = Server::start(config).await?;
     let (grpc, http) = (server.grpc_address(), server.http_address());
     if arguments.json {
-        output::print_json(&json!({ "grpc": grpc, "http": http, "data_dir": data_dir }))?;
+        let dashboard = server.dashboard_link();
+        output::print_json(&json!({
+            "grpc": grpc, "http": http, "data_dir": data_dir, "dashboard": dashboard,
+        }))?;
     } else {
         let dir = data_dir.display();
-        output::print(&format!("bellwether serves {grpc} (http {http}), data in {dir}\n"))?;
+        let dashboard = server.dashboard_link();
+        output::print(&format!(
+            "bellwether serves {grpc} (http {http}), data in {dir}\n\
+             dashboard {dashboard} (signs in once; `bellwether open` makes another)\n"
+        ))?;
     }
     notify::tell("READY=1");
     loop {
@@ -145,8 +152,13 @@ fn configuration(arguments: &Arguments) -> anyhow::Result<ServerConfig> {
 
 /// Those that may be settings; the others are for clients and workers.
 pub(crate) fn variables() -> impl Iterator<Item = (String, String)> {
-    const NOT_SETTINGS: [&str; 4] =
-        ["BELLWETHER_SERVER", "BELLWETHER_TOKEN", "BELLWETHER_TOKEN_FILE", "BELLWETHER_CA"];
+    const NOT_SETTINGS: [&str; 5] = [
+        "BELLWETHER_SERVER",
+        "BELLWETHER_TOKEN",
+        "BELLWETHER_TOKEN_FILE",
+        "BELLWETHER_CA",
+        "BELLWETHER_UI_FOLDER",
+    ];
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .filter(|(name, _)| !NOT_SETTINGS.contains(&name.as_str()))

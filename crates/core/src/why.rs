@@ -5,6 +5,7 @@
 
 mod many;
 mod place;
+mod queue;
 mod sentence;
 mod stranded;
 mod survey;

@@ -43,6 +43,7 @@ use crate::edges::room::Room;
 use crate::edges::security::authorize::Door;
 use crate::edges::security::hosts::Hosts;
 use crate::edges::security::keyring::Keyring;
+use crate::edges::security::sign_in::SignIns;
 use crate::edges::security::tls::{Certificates, TlsError};
 use crate::edges::security::tokens::TokensError;
 use crate::edges::security::{Exposed, check_exposure};
@@ -158,6 +159,7 @@ pub struct Server {
     certificates: Option<Certificates>,
     /// Of clients that want it to read its files again.
     wishes: mpsc_async::Receiver<ReloadWish>,
+    desk: Desk,
     /// Ends with the server.
     _background: Aside,
 }
@@ -226,6 +228,8 @@ impl Server {
             true => Reign::begin(&means).await?,
             false => Reign::wait(means),
         };
+        background.handle().spawn(desk.clone().tell_summaries(config.telemetry));
+        let observed = metrics.clone();
         let metrics = config.telemetry.then_some(metrics);
 
         let (health, health_service) = tonic_health::server::health_reporter();
@@ -256,7 +260,7 @@ impl Server {
             // Sent or dropped: both mean that it is over.
             drop(stopped.await);
         }));
-        let rest = rest::router(desk, identity, config.limits, room);
+        let rest = rest::router(desk.clone(), identity, config.limits, room, observed);
         let guard = Guard { door, hosts: Hosts::new(&config) };
         let state = HttpState { handle: handle.clone(), metrics, guard, members: members.clone() };
         let router = http::router(state, rest);
@@ -272,6 +276,7 @@ impl Server {
             keyring,
             certificates,
             wishes,
+            desk,
             grpc_address,
             http_address,
             stop_serving,
@@ -297,6 +302,16 @@ impl Server {
     /// The token that it has made for its own machine; none if it was told who may come in.
     pub fn local_token(&self) -> Option<String> {
         self.keyring.as_ref()?.local.as_ref()?.read().ok()
+    }
+
+    /// A link to the dashboard that signs in whoever opens it first, with the token for this machine.
+    /// Where it was told who may come in, the page asks for a token.
+    pub fn dashboard_link(&self) -> String {
+        let token = self.local_token();
+        self.desk.sign_in_link(token.as_deref()).unwrap_or_else(|error| {
+            tracing::warn!(%error, "there is no link that signs in");
+            format!("{}{}/ui/", self.members.scheme(), self.http_address)
+        })
     }
 
     /// The next wish of a client to have everything read again. Whoever runs the server calls
@@ -574,6 +589,8 @@ fn start_loop(
         backups,
         queues,
         reloads,
+        sign_ins: SignIns::default(),
+        pulse: metrics.pulse.clone(),
     };
     Ok((desk, metrics))
 }

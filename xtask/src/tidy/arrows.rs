@@ -10,7 +10,7 @@ struct Arrows {
     tests: &'static [&'static str],
 }
 
-const ARROWS: [Arrows; 14] = [
+const ARROWS: [Arrows; 15] = [
     Arrows { from: "bellwether-core", to: &[], tests: &["bellwether-journal"] },
     Arrows { from: "bellwether-wire", to: &["bellwether-core"], tests: &[] },
     Arrows {
@@ -25,6 +25,7 @@ const ARROWS: [Arrows; 14] = [
         tests: &["bellwether-testbed"],
     },
     Arrows { from: "bellwether-testbed", to: &[], tests: &[] },
+    Arrows { from: "bellwether-dashboard", to: &[], tests: &[] },
     Arrows { from: "bellwether-brokers", to: &[], tests: &["bellwether-testbed"] },
     Arrows { from: "bellwether-sdk", to: &["bellwether-wire"], tests: &[] },
     Arrows {
@@ -41,6 +42,7 @@ const ARROWS: [Arrows; 14] = [
             "bellwether-host",
             "bellwether-cluster",
             "bellwether-brokers",
+            "bellwether-dashboard",
         ],
         tests: &["bellwether-testbed"],
     },

@@ -36,13 +36,14 @@ const FOLDERS: &[Folder] = &[
     Folder { path: "crates/*", files: &["Cargo.toml", "clippy.toml", "build.rs", "README.md"] },
     Folder { path: "crates/*/benches", files: &["*.rs"] },
     Folder { path: "crates/*/examples", files: &["*.rs", "*.yaml", "*.json"] },
+    Folder { path: "crates/dashboard/web", files: &["*.html", "*.css", "*.js", "*.json", "*.svg"] },
     Folder { path: "crates/*/proptest-regressions", files: &["*.txt"] },
     Folder { path: "crates/*/src", files: &["*.rs", "*.sql", "*.lua", "*.html"] },
     Folder {
         path: "crates/*/tests",
         files: &[
-            "*.rs", "*.golden", "*.journal", "*.json", "*.jsonl", "*.jsonl.gz", "*.py", "*.snap",
-            "*.snapshot", "*.toml", "*.txt", "*.yaml",
+            "*.rs", "*.golden", "*.journal", "*.json", "*.jsonl", "*.jsonl.gz", "*.mjs", "*.py",
+            "*.snap", "*.snapshot", "*.toml", "*.txt", "*.yaml",
         ],
     },
     Folder { path: "docs", files: &["*.md", "*.svg", "*.png", "*.json", "*.yaml"] },

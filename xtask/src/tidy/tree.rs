@@ -85,7 +85,9 @@ impl File {
             "ts",
         ];
         const NAMES: [&str; 2] = [".ci/run", ".gitignore"];
-        self.extension().is_some_and(|extension| EXTENSIONS.contains(&extension))
+        // What others wrote is kept as it was published.
+        let ours = !self.path.contains("/vendor/");
+        (ours && self.extension().is_some_and(|extension| EXTENSIONS.contains(&extension)))
             || NAMES.contains(&self.path.as_str())
     }
 }

@@ -18,6 +18,7 @@ pub(crate) mod jobs;
 pub(crate) mod logs;
 mod membership;
 pub(crate) mod names;
+pub(crate) mod open;
 pub(crate) mod pause;
 pub(crate) mod pin;
 pub(crate) mod predictions;

@@ -31,6 +31,7 @@ pages! {
     index: "docs/README.md", left out 0;
     cli: "docs/cli.md", left out 0;
     cluster: "docs/cluster.md", left out 0;
+    dashboard: "docs/dashboard.md", left out 0;
     explain: "docs/explain.md", left out 0;
     guarantees: "docs/guarantees.md", left out 1;
     handoff: "docs/handoff.md", left out 0;

@@ -117,6 +117,13 @@ impl Client {
         Ok(())
     }
 
+    /// A link to the dashboard that signs in whoever opens it first, as whoever asks.
+    pub async fn sign_in_link(&self) -> Result<String, ClientError> {
+        let request = v1::SignInLinkRequest {};
+        let answer = self.call(|mut link| async move { link.sign_in_link(request).await }).await?;
+        Ok(answer.link)
+    }
+
     /// The queues in front.
     pub async fn queues(&self) -> Result<Vec<v1::QueueView>, ClientError> {
         let request = v1::ListQueuesRequest {};

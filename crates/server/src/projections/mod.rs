@@ -3,5 +3,6 @@
 pub(crate) mod history;
 pub mod keys;
 pub(crate) mod logs;
+pub(crate) mod pulse;
 pub mod registry;
 pub(crate) mod telemetry;

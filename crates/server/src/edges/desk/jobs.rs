@@ -7,9 +7,9 @@ use bellwether_core::model::{JobNo, Seq};
 use bellwether_wire::v1;
 
 use super::job_view::{ended_view, job_view};
-use super::{Desk, Unanswered};
+use super::{Desk, Shown, Unanswered};
 use crate::event_loop::{Ended, View};
-use crate::projections::registry::REACH_WITHIN;
+use crate::projections::registry::{Counted, REACH_WITHIN};
 
 /// How long the history of a job is waited for that the loop can say enough of.
 const HISTORY_PATIENCE: Duration = Duration::from_secs(2);
@@ -89,12 +89,26 @@ impl Desk {
             if wanted.position == 0 { self.handle.durable() } else { Seq(wanted.position) };
         self.registry.reach(position).await?;
         let shown = self.shown();
-        for at in [&mut wanted.submitted_after, &mut wanted.submitted_before] {
-            *at = shown.named(*at);
-        }
+        name_times(&mut wanted, shown);
         let mut found = self.registry.search(wanted).await?;
         found.jobs = found.jobs.into_iter().map(|job| shown.job(job)).collect();
         Ok(found)
+    }
+
+    pub(crate) async fn count_jobs(
+        &self,
+        mut wanted: v1::ListJobsRequest,
+    ) -> Result<Counted, Unanswered> {
+        self.registry.reach(self.handle.durable()).await?;
+        name_times(&mut wanted, self.shown());
+        Ok(self.registry.count_up(wanted).await?)
+    }
+}
+
+/// From the time of those who ask into the scheduler's own.
+fn name_times(wanted: &mut v1::ListJobsRequest, shown: Shown) {
+    for at in [&mut wanted.submitted_after, &mut wanted.submitted_before] {
+        *at = shown.named(*at);
     }
 }
 

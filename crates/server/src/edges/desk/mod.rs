@@ -21,6 +21,7 @@ mod start;
 mod status_view;
 mod steer;
 mod submit;
+mod summary;
 mod unanswered;
 
 pub(crate) use backup::{Backups, Turn};
@@ -36,6 +37,7 @@ pub(crate) use runs::RunPage;
 pub(crate) use shown::Shown;
 pub(crate) use start::Start;
 pub(crate) use submit::{JobIds, Pending, Submitted};
+pub(crate) use summary::Summary;
 pub(crate) use unanswered::{Refused, Unanswered};
 
 use std::sync::Arc;
@@ -46,10 +48,12 @@ use crate::cluster::Members;
 use crate::disk_budget::DiskBudget;
 use crate::edges::explain::Refusals;
 use crate::edges::registrar::Registrar;
+use crate::edges::security::sign_in::SignIns;
 use crate::event_loop::Handle;
 use crate::projections::history::History;
 use crate::projections::keys::Keys;
 use crate::projections::logs::Logs;
+use crate::projections::pulse::Pulse;
 use crate::projections::registry::Registry;
 
 #[derive(Debug, Clone)]
@@ -70,6 +74,8 @@ pub(crate) struct Desk {
     pub(crate) backups: Backups,
     pub(crate) queues: QueuesInFront,
     pub(crate) reloads: Reloads,
+    pub(crate) sign_ins: SignIns,
+    pub(crate) pulse: Arc<Pulse>,
 }
 
 impl Desk {

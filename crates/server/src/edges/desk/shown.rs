@@ -14,7 +14,7 @@ impl Shown {
     }
 
     /// The scheduler's time of a moment that somebody names.
-    pub(super) fn named(self, at: u64) -> u64 {
+    pub(crate) fn named(self, at: u64) -> u64 {
         if at == 0 { 0 } else { self.0.from_the_wall(Timestamp(at)).0 }
     }
 

@@ -13,3 +13,4 @@ mod refusals;
 mod waiting;
 
 pub(crate) use refusals::Refusals;
+pub(crate) use waiting::reason_of;

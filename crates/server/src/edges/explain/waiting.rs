@@ -10,6 +10,11 @@ use bellwether_wire::{Mirror as _, v1};
 /// Names in one list.
 const NAMES_MAX: usize = 100;
 
+/// The code of it alone.
+pub(crate) fn reason_of(state: &State, why: &Why) -> Option<WaitReason> {
+    waiting_for(state, why).map(|waiting| waiting.reason())
+}
+
 /// None if it waits for nothing: it is with a worker, or has ended.
 pub(super) fn waiting_for(state: &State, why: &Why) -> Option<v1::WaitingFor> {
     let mut waiting = match &why.because {

@@ -412,6 +412,17 @@ impl Scheduler for SchedulerService {
         Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
     }
 
+    async fn sign_in_link(
+        &self,
+        request: Request<v1::SignInLinkRequest>,
+    ) -> Result<Response<v1::SignInLinkResponse>, Status> {
+        let token = request.metadata().get("authorization").and_then(|value| value.to_str().ok());
+        let token = token.and_then(|value| value.strip_prefix("Bearer "));
+        let link =
+            self.desk.sign_in_link(token).map_err(|why| Status::internal(why.to_string()))?;
+        Ok(Response::new(v1::SignInLinkResponse { link }))
+    }
+
     async fn list_queues(
         &self,
         _request: Request<v1::ListQueuesRequest>,

@@ -2,6 +2,7 @@
 
 mod patience;
 mod serve;
+mod ui;
 
 use std::sync::Arc;
 
@@ -34,6 +35,7 @@ pub(crate) fn router(state: HttpState, rest: Router) -> Router {
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics))
+        .merge(ui::routes())
         .with_state(state)
         .merge(rest)
         .fallback(|| async { StatusCode::NOT_FOUND })

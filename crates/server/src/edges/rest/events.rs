@@ -39,6 +39,8 @@ pub(super) struct EventFilter {
     run: Option<String>,
     /// The name of whoever wished for it.
     actor: Option<String>,
+    /// Only what somebody from outside wished for.
+    by_hand: Option<bool>,
     /// The first journal position wanted; without it and Last-Event-ID, from now on.
     #[param(minimum = 1)]
     from: Option<u64>,
@@ -93,8 +95,8 @@ pub(super) async fn watch(
         job: filter.job.clone(),
         run: filter.run,
         actor: filter.actor,
+        by_hand: filter.by_hand.unwrap_or(false),
         follow: filter.follow.unwrap_or(true),
-        ..EventsWanted::default()
     };
     let kinds = wanted.kinds.clone();
     let told = Told { source: rest.identity.clone(), start, job: filter.job, kinds };

@@ -7,11 +7,12 @@ use bellwether_core::model::{JobStatus, Seq};
 use bellwether_wire::json::code::JobState;
 use bellwether_wire::json::{Job, JobPage};
 use bellwether_wire::{Mirror as _, v1};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::read::{Path, Query};
 use super::{Problem, Rest};
+use crate::projections::registry::Counted;
 
 /// Which jobs are wanted: all that is given must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, IntoParams, ToSchema)]
@@ -91,7 +92,7 @@ fn state(word: &str) -> Result<i32, Problem> {
     })
 }
 
-fn micros_of(field: &str, text: &str) -> Result<u64, Problem> {
+pub(super) fn micros_of(field: &str, text: &str) -> Result<u64, Problem> {
     let time: Option<jiff::Timestamp> = text.parse().ok();
     let micros = time.and_then(|time| u64::try_from(time.as_microsecond()).ok());
     micros.ok_or_else(|| {
@@ -114,6 +115,30 @@ pub(super) async fn list(
 ) -> Result<Json<JobPage>, Problem> {
     let page = rest.desk.list_jobs(filter.to_wire()?).await?;
     Ok(Json(page.into()))
+}
+
+/// How many jobs there are of a kind.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct JobCount {
+    jobs: u64,
+    /// There are more than that: nobody counts further.
+    more: bool,
+}
+
+/// Count jobs
+///
+/// By the filter of the list; no further than 10,000.
+#[utoipa::path(
+    get, path = "/scheduler/job-count", tag = "jobs", operation_id = "count_jobs",
+    params(JobFilter),
+    responses((status = 200, body = JobCount)),
+)]
+pub(super) async fn count(
+    State(rest): State<Rest>,
+    Query(filter): Query<JobFilter>,
+) -> Result<Json<JobCount>, Problem> {
+    let Counted { jobs, more } = rest.desk.count_jobs(filter.to_wire()?).await?;
+    Ok(Json(JobCount { jobs, more }))
 }
 
 /// Get a job

@@ -6,11 +6,14 @@
 //!
 //! Deliberately absent: answers of its own. What is shown here is what gRPC shows.
 
+mod around;
 mod asked;
+mod attempts;
 mod config;
 mod document;
 mod events;
 mod explain;
+mod graph;
 mod guard;
 mod intake;
 mod jobs;
@@ -23,11 +26,13 @@ mod page;
 mod problem;
 mod read;
 mod runs;
+mod sign_in;
 mod status;
 mod steer;
 mod submit;
 mod types;
 mod view;
+mod watch;
 mod workers;
 
 use std::sync::Arc;
@@ -42,6 +47,7 @@ use utoipa_axum::routes;
 use crate::config::Limits;
 use crate::edges::desk::{Desk, Operations};
 use crate::identity::Identity;
+use crate::sinks::metrics::Metrics;
 
 use crate::edges::room::Room;
 pub(crate) use guard::{Guard, guard};
@@ -59,11 +65,18 @@ pub(crate) struct Rest {
     intake: Intake,
     identity: Identity,
     operations: Operations,
+    metrics: Arc<Metrics>,
     /// Places for those who watch events, or what jobs print.
     watchers: Arc<Semaphore>,
 }
 
-pub(crate) fn router(desk: Desk, identity: Identity, limits: Limits, room: Room) -> Router {
+pub(crate) fn router(
+    desk: Desk,
+    identity: Identity,
+    limits: Limits,
+    room: Room,
+    metrics: Arc<Metrics>,
+) -> Router {
     let (router, api) = operations().split_for_parts();
     let document = document::finish(api).into();
     let rest = Rest {
@@ -73,6 +86,7 @@ pub(crate) fn router(desk: Desk, identity: Identity, limits: Limits, room: Room)
         intake: Intake::new(limits.message_bytes_max, room),
         identity,
         operations: Operations::default(),
+        metrics,
         watchers: Arc::new(Semaphore::new(events::WATCHERS_MAX)),
     };
     router.layer(middleware::from_fn_with_state(rest.clone(), guard::limit_time)).with_state(rest)
@@ -81,12 +95,22 @@ pub(crate) fn router(desk: Desk, identity: Identity, limits: Limits, room: Room)
 fn operations() -> OpenApiRouter<Rest> {
     OpenApiRouter::new()
         .routes(routes!(status::status))
+        .routes(routes!(watch::summary))
+        .routes(routes!(watch::series))
+        .routes(routes!(attempts::list))
+        .routes(routes!(around::queues))
+        .routes(routes!(around::members))
+        .routes(routes!(around::types))
+        .routes(routes!(sign_in::who_am_i))
+        .routes(routes!(sign_in::make_link))
+        .routes(routes!(sign_in::sign_in))
         .routes(routes!(document::openapi))
         .routes(routes!(submit::job))
         .routes(routes!(submit::run))
         .routes(routes!(submit::several))
         .routes(routes!(jobs::list))
         .routes(routes!(jobs::get))
+        .routes(routes!(jobs::count))
         .routes(routes!(logs::watch))
         .routes(routes!(steer::cancel))
         .routes(routes!(steer::retry))
@@ -98,6 +122,7 @@ fn operations() -> OpenApiRouter<Rest> {
         .routes(routes!(operations::get))
         .routes(routes!(runs::list))
         .routes(routes!(runs::get))
+        .routes(routes!(graph::get))
         .routes(routes!(workers::list))
         .routes(routes!(workers::get))
         .routes(routes!(workers::drain))

@@ -239,6 +239,13 @@ impl From<NotRemoved> for Problem {
     }
 }
 
+/// Random numbers could not be had.
+impl From<std::io::Error> for Problem {
+    fn from(error: std::io::Error) -> Problem {
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string())
+    }
+}
+
 impl From<LookupError> for Problem {
     fn from(why: LookupError) -> Problem {
         let text = why.to_string();

@@ -16,7 +16,7 @@ use tower::{Layer, Service};
 use super::access::{Access, access};
 use super::denials::{self, Cause};
 use super::leave::{Pass, WhileLetIn};
-use super::tokens::{NAMESPACE_DEFAULT, Tokens, hash};
+use super::tokens::{Holder, NAMESPACE_DEFAULT, Tokens, hash};
 use crate::cluster::Standing;
 use crate::edges::contain::{Contained, ContainedBody};
 use crate::edges::listener::{Caller, NOWHERE};
@@ -114,11 +114,19 @@ impl Guest {
         Some(Actor { name: Name::new(name).ok()?, peer })
     }
 
+    pub(crate) fn visitor(&self) -> Visitor {
+        Visitor(self.0.as_ref().map(|pass| pass.holder.clone()))
+    }
+
     /// What a long answer to them depends on.
     pub(crate) fn into_pass(self) -> Option<Pass> {
         self.0
     }
 }
+
+/// Whose token a request carries; none where nobody is asked for one.
+#[derive(Debug, Clone)]
+pub(crate) struct Visitor(pub(crate) Option<Arc<Holder>>);
 
 impl Denied {
     pub(crate) fn note(&self, what: &str, caller: Option<&Caller>) {

@@ -7,6 +7,7 @@ pub(crate) mod hosts;
 pub(crate) mod keyring;
 pub(crate) mod leave;
 pub(crate) mod local;
+pub(crate) mod sign_in;
 pub mod tls;
 pub mod tokens;
 pub mod validity;

@@ -1,16 +1,22 @@
 //! The registry: who ran what and when, searchable. A projection of the journal that can be deleted
 //! and comes back; it never holds up the loop.
 
+mod graph;
+mod lead;
 mod migrate;
 mod partitions;
 mod pending;
+#[cfg(test)]
+mod plans;
 mod projection;
 mod query;
 mod rewind;
 mod row;
 mod runs;
 mod schema;
+mod search;
 mod store;
+mod stream;
 mod tell;
 #[cfg(test)]
 mod tests;
@@ -31,10 +37,13 @@ use rusqlite::{Connection, ErrorCode};
 use tokio::sync::{Semaphore, oneshot, watch};
 
 use crate::config::History;
+pub(crate) use graph::{Graph, GraphNode};
 use partitions::Retention;
 use projection::Projection;
 pub(crate) use query::{JobNames, NumberedIds, QueryError};
 pub(crate) use runs::RunSummary;
+pub(crate) use search::Counted;
+pub(crate) use stream::{AttemptsWanted, PastAttempt, PastAttempts};
 use thread::{Look, News, Projector};
 
 pub(crate) const FILE: &str = "registry.sqlite";
@@ -210,6 +219,11 @@ impl Registry {
         (lag > LAG_EVENTS_MAX).then_some(lag)
     }
 
+    /// How many events it is behind; some are always, because jobs are best written once.
+    pub(crate) fn behind(&self, durable: Seq) -> u64 {
+        durable.0.saturating_sub(self.written.borrow().0)
+    }
+
     /// Waits until everything up to here can be read.
     pub(crate) async fn reach(&self, position: Seq) -> Result<(), LookupError> {
         self.reach_within(position, REACH_WITHIN).await
@@ -261,7 +275,7 @@ impl Registry {
         &self,
         wanted: v1::ListJobsRequest,
     ) -> Result<v1::ListJobsResponse, LookupError> {
-        self.read(move |connection| query::search(connection, &wanted)).await
+        self.read(move |connection| search::search(connection, &wanted)).await
     }
 
     /// How many jobs there are of a kind, by a look at each, and the number of the newest of all.
@@ -270,6 +284,26 @@ impl Registry {
         wanted: v1::ListJobsRequest,
     ) -> Result<(u64, u64), LookupError> {
         self.read(move |connection| query::count(connection, &wanted)).await
+    }
+
+    /// The same by its indexes, and no further than anybody would count.
+    pub(crate) async fn count_up(
+        &self,
+        wanted: v1::ListJobsRequest,
+    ) -> Result<Counted, LookupError> {
+        self.read(move |connection| search::count(connection, &wanted)).await
+    }
+
+    /// None if there is no such run.
+    pub(crate) async fn graph(&self, run: String) -> Result<Option<Graph>, LookupError> {
+        self.read(move |connection| graph::graph(connection, &run)).await
+    }
+
+    pub(crate) async fn attempts(
+        &self,
+        wanted: AttemptsWanted,
+    ) -> Result<PastAttempts, LookupError> {
+        self.read(move |connection| stream::attempts(connection, &wanted)).await
     }
 
     /// Oldest first, those behind one job and up to another.

@@ -245,6 +245,9 @@ impl Partitions {
 
     fn open(&mut self, connection: &Connection, newest: Option<Slot>) -> rusqlite::Result<Slot> {
         let opened = newest.map_or(1, |newest| self.of(newest).opened + 1);
+        if let Some(full) = newest {
+            schema::index_workers(connection, Home::Ended(full))?;
+        }
         let free = Slot::all().find(|slot| self.of(*slot).opened == 0);
         let slot = match (free, self.oldest()) {
             (Some(free), _) => free,
@@ -260,6 +263,7 @@ impl Partitions {
     }
 
     fn empty(&mut self, connection: &Connection, slot: Slot) -> rusqlite::Result<()> {
+        schema::drop_workers_index(connection, Home::Ended(slot))?;
         // Without a condition: pages are set free, and no row is looked at.
         let sql = format!("DELETE FROM {}", Home::Ended(slot).table());
         connection.prepare_cached(&sql)?.execute([])?;

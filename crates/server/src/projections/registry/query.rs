@@ -8,9 +8,6 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
 use super::schema::Home;
 use super::store::{decode, signed};
 
-const LIMIT_DEFAULT: u32 = 100;
-const LIMIT_MAX: u32 = 1_000;
-
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum QueryError {
     #[error("the cursor is not one that a response gave")]
@@ -46,7 +43,7 @@ pub(super) fn with_spec(
     with_dependencies(connection, described(job, spec))
 }
 
-fn whole(row: &Row<'_>) -> rusqlite::Result<v1::Job> {
+pub(super) fn whole(row: &Row<'_>) -> rusqlite::Result<v1::Job> {
     let job: v1::Job = decode(row.get_ref(1)?.as_blob()?)?;
     Ok(described(job, decode(row.get_ref(2)?.as_blob()?)?))
 }
@@ -129,36 +126,6 @@ pub(super) fn actor(connection: &Connection, no: ActorNo) -> Result<Option<Actor
     }))
 }
 
-/// Newest first.
-pub(super) fn search(
-    connection: &Connection,
-    wanted: &v1::ListJobsRequest,
-) -> Result<v1::ListJobsResponse, QueryError> {
-    let limit = if wanted.limit == 0 { LIMIT_DEFAULT } else { wanted.limit.min(LIMIT_MAX) };
-    let mut filter = Filter::of(wanted);
-    if !wanted.cursor.is_empty() {
-        let before: u64 = wanted.cursor.parse().map_err(|_| QueryError::Cursor)?;
-        filter.number("no < ?", before);
-    }
-    let sql = format!(
-        "SELECT no, body, spec FROM {}{} ORDER BY no DESC LIMIT {}",
-        view(&wanted.states),
-        filter.clause(),
-        limit + 1,
-    );
-    let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map(params_from_iter(filter.values), whole)?;
-    let mut jobs = rows.collect::<rusqlite::Result<Vec<_>>>()?;
-    let more = jobs.len() > limit as usize;
-    jobs.truncate(limit as usize);
-    let next_cursor = match jobs.last() {
-        Some(last) if more => last.job.to_string(),
-        _ => String::new(),
-    };
-    jobs.iter_mut().for_each(shorten);
-    Ok(v1::ListJobsResponse { jobs, next_cursor })
-}
-
 /// Jobs by number, and their ids.
 pub(crate) type NumberedIds = Vec<(u64, String)>;
 
@@ -216,7 +183,7 @@ fn tagged() -> String {
     format!("no IN (SELECT no FROM tags WHERE home IN ({}) AND tag = ?)", homes.join(", "))
 }
 
-fn shorten(job: &mut v1::Job) {
+pub(super) fn shorten(job: &mut v1::Job) {
     job.attempts.clear();
     job.result.clear();
     if let Some(spec) = &mut job.spec {
@@ -235,15 +202,15 @@ pub(super) fn ended_counts(connection: &Connection) -> Result<Vec<v1::StateCount
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-#[derive(Debug, Default)]
-struct Filter {
+#[derive(Debug, Clone, Default)]
+pub(super) struct Filter {
     conditions: Vec<String>,
     values: Vec<Value>,
 }
 
 impl Filter {
     /// All but the cursor.
-    fn of(wanted: &v1::ListJobsRequest) -> Filter {
+    pub(super) fn of(wanted: &v1::ListJobsRequest) -> Filter {
         let mut filter = Filter::default();
         filter.states(&wanted.states);
         filter.text("kind = ?", &wanted.r#type);
@@ -256,11 +223,24 @@ impl Filter {
             filter.conditions.push("id NOT LIKE '%]'".to_owned());
         }
         if !wanted.id_prefix.is_empty() {
-            filter.text("id >= ?", &wanted.id_prefix);
-            // No text is between a prefix with the highest character and what follows the prefix.
-            filter.text("id < ?", &format!("{}\u{10ffff}", wanted.id_prefix));
+            let (from, to) = Filter::prefix_bounds(&wanted.id_prefix);
+            filter.text("id >= ?", &from);
+            filter.text("id < ?", &to);
         }
         filter
+    }
+
+    /// No text is between a prefix with the highest character and what follows the prefix.
+    pub(super) fn prefix_bounds(prefix: &str) -> (String, String) {
+        (prefix.to_owned(), format!("{prefix}\u{10ffff}"))
+    }
+
+    pub(super) fn conditions(&self) -> &[String] {
+        &self.conditions
+    }
+
+    pub(super) fn values(&self) -> &[Value] {
+        &self.values
     }
 
     fn text(&mut self, condition: &str, value: &str) {

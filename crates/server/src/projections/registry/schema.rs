@@ -109,6 +109,7 @@ pub(super) fn open(path: &Path, retention: Retention) -> rusqlite::Result<Connec
         _ => create(&connection)?,
     }
     connection.execute_batch(ACTORS_TABLE)?;
+    add_indexes(&connection)?;
     if number(&connection, "auto_vacuum")? != INCREMENTAL {
         // A file of before it gave back space learns to while it is written anew.
         connection.pragma_update(None, "auto_vacuum", INCREMENTAL)?;
@@ -169,11 +170,7 @@ pub(super) fn create_tables(connection: &Connection) -> rusqlite::Result<()> {
     for home in Home::all() {
         connection.execute_batch(&jobs_table(&home.table()))?;
     }
-    // Not of those that have not ended, which are written again and again.
-    for slot in Slot::all() {
-        let table = Home::Ended(slot).table();
-        connection.execute_batch(&format!("CREATE INDEX {table}_by_kind ON {table} (kind)"))?;
-    }
+    add_indexes(connection)?;
     let spec = "coalesce(spec, (SELECT spec FROM specs WHERE specs.no = live.no)) AS spec";
     let live = format!("SELECT 0 AS home, {COLUMNS}, {spec} FROM live");
     let ended = Slot::all().map(|slot| {
@@ -187,6 +184,51 @@ pub(super) fn create_tables(connection: &Connection) -> rusqlite::Result<()> {
          CREATE VIEW ended_jobs AS {ended};
          PRAGMA user_version = {VERSION};"
     ))
+}
+
+/// Those that files of before them get when they are opened.
+fn add_indexes(connection: &Connection) -> rusqlite::Result<()> {
+    for home in Home::all() {
+        let table = home.table();
+        connection.execute_batch(&format!(
+            "CREATE INDEX IF NOT EXISTS {table}_by_kind ON {table} (kind)"
+        ))?;
+    }
+    index_workers(connection, Home::Live)?;
+    let mut full = connection.prepare(
+        "SELECT slot FROM partitions
+         WHERE opened > 0 AND opened < (SELECT max(opened) FROM partitions)",
+    )?;
+    let full = full.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<u8>>>()?;
+    let full = full.into_iter().filter_map(Slot::of_number);
+    full.map(Home::Ended).try_for_each(|home| index_workers(connection, home))
+}
+
+/// The index by worker is made once a partition is full. To keep it up to date while it is filled would
+/// cost more than half as much again as all else that is written, a page for each worker in every batch.
+pub(super) fn index_workers(connection: &Connection, home: Home) -> rusqlite::Result<()> {
+    let table = home.table();
+    connection.execute_batch(&format!(
+        "CREATE INDEX IF NOT EXISTS {table}_by_worker ON {table} (worker) WHERE worker <> ''"
+    ))
+}
+
+/// Of a partition that is filled anew.
+pub(super) fn drop_workers_index(connection: &Connection, home: Home) -> rusqlite::Result<()> {
+    connection.execute_batch(&format!("DROP INDEX IF EXISTS {}_by_worker", home.table()))
+}
+
+/// The homes that have one.
+pub(super) fn homes_by_worker(connection: &Connection) -> rusqlite::Result<Vec<Home>> {
+    let mut found = Vec::new();
+    let sql = "SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = ?1";
+    let mut statement = connection.prepare_cached(sql)?;
+    for home in Home::all() {
+        if statement.exists([format!("{}_by_worker", home.table())])? {
+            found.push(home);
+        }
+    }
+    Ok(found)
 }
 
 fn jobs_table(table: &str) -> String {

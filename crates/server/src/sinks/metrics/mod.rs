@@ -25,9 +25,11 @@ use crate::edges::contain;
 use crate::edges::desk::Audience;
 use crate::edges::security::denials;
 use crate::event_loop::{Handle, Unavailable};
+use crate::projections::pulse::{Pulse, Tally};
 use crate::projections::telemetry::sighting::Sighting;
 pub(crate) use meters::Meters;
 use observed::Observed;
+pub(crate) use observed::TypeSeen;
 pub(crate) use queues::{QueueCounts, QueueMeters};
 use seen::Seen;
 use sinks::Sinks;
@@ -49,6 +51,8 @@ pub(crate) struct Metrics {
     registry: watch::Receiver<Seq>,
     disk: Arc<DiskBudget>,
     audience: Arc<Audience>,
+    /// The same events, second by second.
+    pub(crate) pulse: Arc<Pulse>,
 }
 
 impl Metrics {
@@ -60,11 +64,17 @@ impl Metrics {
         audience: Arc<Audience>,
     ) -> Metrics {
         let observed = Mutex::new(Observed::new());
-        Metrics { observed, sinks: Sinks::default(), queues, registry, disk, audience }
+        let (sinks, pulse) = (Sinks::default(), Arc::default());
+        Metrics { observed, sinks, queues, registry, disk, audience, pulse }
     }
 
     pub(crate) fn observing(&self) -> Observing<'_> {
-        Observing(self.lock())
+        Observing { observed: self.lock(), tally: self.pulse.counting() }
+    }
+
+    /// What became of the jobs of each type.
+    pub(crate) fn types(&self) -> Vec<TypeSeen> {
+        self.lock().types()
     }
 
     pub(crate) async fn render(
@@ -123,14 +133,18 @@ impl Metrics {
 }
 
 /// The right to add, for one batch.
-pub(crate) struct Observing<'a>(MutexGuard<'a, Observed>);
+pub(crate) struct Observing<'a> {
+    observed: MutexGuard<'a, Observed>,
+    tally: MutexGuard<'a, Tally>,
+}
 
 impl Observing<'_> {
     pub(crate) fn see(&mut self, sighting: &Sighting<'_>) {
-        self.0.see(sighting);
+        self.observed.see(sighting);
+        self.tally.see(sighting);
     }
 
     pub(crate) fn reached(&mut self, position: Seq) {
-        self.0.position = position;
+        self.observed.position = position;
     }
 }

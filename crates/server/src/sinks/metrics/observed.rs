@@ -1,5 +1,7 @@
 //! What durable events add up to, since the process started.
 
+use std::collections::BTreeMap;
+
 use bellwether_core::model::{FailureCause, JobStatus, Name, Seq, Timestamp};
 use bellwether_core::{AttemptEnd, Decision, Event};
 
@@ -62,7 +64,34 @@ impl TypeCounts {
     }
 }
 
+/// A type of jobs, as far as it was seen.
+#[derive(Debug, Clone)]
+pub(crate) struct TypeSeen {
+    pub(crate) name: String,
+    pub(crate) submitted: u64,
+    pub(crate) ended: BTreeMap<&'static str, u64>,
+    pub(crate) retries: u64,
+    pub(crate) predictions: u64,
+    pub(crate) near: u64,
+}
+
 impl Observed {
+    pub(super) fn types(&self) -> Vec<TypeSeen> {
+        let seen = self.types.iter().map(|(name, counts)| {
+            let ways =
+                JobStatus::ALL.into_iter().map(|how| (how.as_str(), counts.ended[how as usize]));
+            TypeSeen {
+                name: name.to_owned(),
+                submitted: counts.submitted,
+                ended: ways.filter(|(_, count)| *count > 0).collect(),
+                retries: counts.retries,
+                predictions: counts.predictions,
+                near: counts.predictions_near,
+            }
+        });
+        seen.filter(|seen| seen.submitted > 0 || !seen.ended.is_empty()).collect()
+    }
+
     pub(super) fn new() -> Observed {
         Observed {
             types: Labelled::new(TYPES_NAMED_MAX, TypeCounts::new()),

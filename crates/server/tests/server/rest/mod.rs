@@ -4,6 +4,7 @@ mod attack;
 mod bulk;
 mod client;
 mod config;
+mod dashboard;
 mod docs;
 mod document;
 mod events;
