@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use bellwether_core::model::{
-    Config, Epoch, HeldAttempt, JobId, JobSpec, Micros, Name, Submission, Timestamp, WorkerId,
-    WorkerNo, WorkerSpec,
+    Config, Epoch, HeldAttempt, JobId, JobSpec, KeyLimit, KeySet, KeyUse, Micros, Name, OnLimit,
+    Submission, Timestamp, WorkerId, WorkerNo, WorkerSpec,
 };
 use bellwether_core::{Answer, Command, Effect, Engine, Event, Report};
 use bellwether_journal::{Head, Recorder};
@@ -44,6 +44,9 @@ pub struct Options {
     /// Jobs to measure
     #[arg(long, default_value_t = 500_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub jobs: u64,
+    /// Concurrency keys that the jobs share, each with a limit of one; 0 is none
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=10_000_000))]
+    pub keys: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -110,11 +113,11 @@ impl Nanos {
 
 /// Calls `step` for every job that was submitted as waiting or has completed.
 pub fn measure(load: Options, mut step: impl FnMut(&'static str)) -> anyhow::Result<Measurement> {
-    let (mut bench, grown) = Bench::with_waiting(load.workers, load.waiting, || step("waiting"))?;
+    let (mut bench, grown) = Bench::with_waiting(load, load.waiting, || step("waiting"))?;
     let bytes_per_waiting_job = if load.waiting >= MEMORY_JOBS_MIN {
         grown as f64 / load.waiting as f64
     } else {
-        let (_, grown) = Bench::with_waiting(load.workers, MEMORY_JOBS_MIN, || ())?;
+        let (_, grown) = Bench::with_waiting(load, MEMORY_JOBS_MIN, || ())?;
         grown as f64 / MEMORY_JOBS_MIN as f64
     };
 
@@ -159,6 +162,7 @@ struct Bench {
     kinds: Vec<Name>,
     workers: Vec<WorkerId>,
     next_job: u64,
+    keys: u64,
     /// Acknowledged, oldest first.
     running: VecDeque<(WorkerNo, HeldAttempt)>,
     offered: Vec<(WorkerNo, HeldAttempt)>,
@@ -170,11 +174,13 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(workers: u32) -> anyhow::Result<Bench> {
+    fn new(load: Options) -> anyhow::Result<Bench> {
+        let pattern = Name::fixed("key-*");
         let config = Config {
             unreachable_after: FOR_EVER,
             stall_after: FOR_EVER,
             jobs_max: 100_000_000,
+            limits: vec![KeyLimit { pattern, max: 1, on_limit: OnLimit::Queue }],
             ..Config::default()
         };
         let mut bench = Bench {
@@ -183,6 +189,7 @@ impl Bench {
             kinds: (0..KINDS).map(|kind| Name::fixed(&format!("kind-{kind}"))).collect(),
             workers: Vec::new(),
             next_job: 0,
+            keys: load.keys,
             running: VecDeque::new(),
             offered: Vec::new(),
             recorder: Recorder::new(Head::default()),
@@ -190,7 +197,7 @@ impl Bench {
             decisions: Vec::new(),
             timed: Vec::new(),
         };
-        for number in 0..workers {
+        for number in 0..load.workers {
             let id = WorkerId::fixed(&format!("worker-{number:06}"));
             let spec = WorkerSpec::new(id.clone(), SLOTS);
             let answer = bench
@@ -216,11 +223,11 @@ impl Bench {
     /// Every slot is taken and so many jobs wait; and by how much their coming has grown the
     /// resident memory.
     fn with_waiting(
-        workers: u32,
+        load: Options,
         waiting: u64,
         mut step: impl FnMut(),
     ) -> anyhow::Result<(Bench, u64)> {
-        let mut bench = Bench::new(workers)?;
+        let mut bench = Bench::new(load)?;
         bench.fill()?;
         let before = resident_bytes()?;
         for number in 1..=waiting {
@@ -285,7 +292,11 @@ impl Bench {
         let number = self.next_job;
         self.next_job += 1;
         let kind = self.kinds[number as usize % KINDS].clone();
-        Ok(JobSpec::new(JobId::new(&format!("job-{number:012}"))?, kind))
+        let mut job = JobSpec::new(JobId::new(&format!("job-{number:012}"))?, kind);
+        if let Some(key) = number.checked_rem(self.keys) {
+            job.set_keys(KeySet::of(vec![KeyUse::plain(Name::new(&format!("key-{key:07}"))?)]));
+        }
+        Ok(job)
     }
 
     fn submit(&mut self, job: JobSpec) -> anyhow::Result<f64> {

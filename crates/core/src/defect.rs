@@ -49,5 +49,9 @@ crate::listed! {
         HandsOffAnyJob,
         /// A job that was handed off goes to anybody.
         IgnoresReceiver,
+        /// A second offer takes nothing of the job's keys into account.
+        HedgePastKeyLimit,
+        /// Keys that are there keep the limit that they came with, whatever the settings say.
+        KeepsOldKeyLimits,
     }
 }

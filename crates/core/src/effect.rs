@@ -85,6 +85,7 @@ pub(crate) fn effects_of(state: &State, seq: Seq, event: &Event) -> Effects {
         | Event::DeadLettered { job, .. }
         | Event::Failed { job, .. }
         | Event::Skipped { job, .. }
+        | Event::SkippedByKey { job, .. }
         | Event::Cancelled { job, .. } => smallvec![Effect::Ended { job: *job }],
         Event::WorkerDraining { worker } => smallvec![Effect::Drain { worker: *worker }],
         Event::WorkerKeyRevoked { worker } => {

@@ -116,6 +116,13 @@ pub enum Event {
         job: JobNo,
         because: JobNo,
     },
+    /// As it asked for: its key was at its limit when it came.
+    SkippedByKey {
+        job: JobNo,
+        key: Name,
+        /// The oldest of those that have the key.
+        holder: JobNo,
+    },
     Cancelled {
         job: JobNo,
         reason: String,
@@ -385,6 +392,7 @@ impl Event {
             | Event::DeadLettered { job, .. }
             | Event::Failed { job, .. }
             | Event::Skipped { job, .. }
+            | Event::SkippedByKey { job, .. }
             | Event::Cancelled { job, .. }
             | Event::Reopened { job }
             | Event::Pinned { job, .. }
@@ -488,6 +496,7 @@ names! {
     Event::DeadLettered { .. } => "job_dead_lettered",
     Event::Failed { .. } => "job_failed",
     Event::Skipped { .. } => "job_skipped",
+    Event::SkippedByKey { .. } => "job_skipped_by_key",
     Event::Cancelled { .. } => "job_cancelled",
     Event::Reopened { .. } => "job_reopened",
     Event::Pinned { .. } => "job_pinned",

@@ -128,6 +128,7 @@ impl Entry {
             Event::DeadLettered { .. } => (None, JobStatus::DeadLettered),
             Event::Failed { .. } => (None, JobStatus::Failed),
             Event::Skipped { .. } => (Some(JobStatus::Waiting), JobStatus::Skipped),
+            Event::SkippedByKey { .. } => (None, JobStatus::Skipped),
             Event::Cancelled { .. } => (None, JobStatus::Cancelled),
             // Journals of before it was published do not say: nearly all of these were ready.
             Event::Reopened { .. } if self.moved.is_empty() => (None, JobStatus::Ready),

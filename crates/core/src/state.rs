@@ -427,7 +427,19 @@ impl State {
 
     /// Jobs that wait for nothing but a worker.
     pub fn ready_jobs(&self) -> u64 {
-        self.index.classes.ready()
+        self.index.classes.ready() + self.index.gates.kept_back()
+    }
+
+    /// One of the keys of this ready job has no room for it.
+    pub fn is_kept_by_key(&self, no: JobNo) -> bool {
+        let Some(job) = self.job(no) else { return false };
+        let keys = job.spec.key_set();
+        keys.is_some_and(|keys| self.index.gates.keeping(keys, (job.rank, no)).is_some())
+    }
+
+    /// Ready jobs that one of their keys keeps. Walks the lanes of jobs with the same keys.
+    pub fn jobs_kept_by_keys(&self) -> u64 {
+        self.index.gates.kept_by_keys()
     }
 
     /// Jobs that wait for a moment.

@@ -3,6 +3,7 @@
 //! Computed when asked, from the same state that decisions rest on. It walks all workers and at
 //! most [`AHEAD_MAX`] waiting jobs.
 
+mod keys;
 mod many;
 mod place;
 mod queue;
@@ -18,6 +19,7 @@ use crate::place::plan::Plan;
 use crate::place::predictor::predictor;
 use crate::state::{ALL_TYPES, Job, JobState, State, Worker};
 
+pub use keys::FullKey;
 pub use many::KeptAlike;
 pub use place::{AHEAD_MAX, Place};
 pub use survey::{Away, Fleet, Short};
@@ -47,6 +49,8 @@ pub enum Because {
     Moment { until: Timestamp, ended_attempts: u32 },
     /// Its type is paused.
     Paused { kind: Name },
+    /// One of its keys is at its limit.
+    Key(FullKey),
     /// No worker is there at all.
     NoWorkers,
     /// No worker that is there can ever run it; this one comes nearest. It lacks something.
@@ -66,6 +70,8 @@ pub enum Because {
     Ended {
         state: Box<JobState>,
         because: Option<JobId>,
+        /// The key that was at its limit, if it was skipped for that.
+        key: Option<Name>,
         at: Timestamp,
         retries: u32,
         crashes: u32,
@@ -139,6 +145,7 @@ impl State {
             state: Box::new(state.clone()),
             because: because.filter(|id| *id != job.spec.id),
             at: job.ended_at,
+            key: self.key_of_skipped(job, state),
             retries: job.spec.retries_of_taken(),
             crashes: job.counts.crashes,
         }
@@ -151,6 +158,7 @@ impl State {
         let expected_start = match &because {
             Because::Busy { .. } => self.expected_start(job, &survey.able, place.ahead, now),
             Because::Held { until, .. } => Some(*until),
+            Because::Key(full) => self.expected_turn(job, full, now),
             Because::Next { .. } => Some(now),
             _ => None,
         };
@@ -180,6 +188,9 @@ impl State {
             && self.worker_no(receiver.as_str()).is_none()
         {
             return Because::NoReceiver { receiver: receiver.clone() };
+        }
+        if let Some(full) = self.full_key(no, job) {
+            return Because::Key(full);
         }
         match survey.free.first() {
             Some(worker) => self.why_not_now(no, job, worker, now),

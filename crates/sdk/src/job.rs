@@ -81,10 +81,19 @@ impl NewJob {
         self
     }
 
-    /// What it shares with other jobs, as a tenant or a machine. Kept and shown.
+    /// What it shares with other jobs, as a tenant or a machine: no more of them run at a time than the limit
+    /// of the key allows. In it, `{type}`, `{sender}`, `{tags}` and `{payload.FIELD}` stand for what the job
+    /// says there.
     #[must_use]
     pub fn concurrency_key(mut self, key: impl Into<String>) -> NewJob {
         self.0.concurrency_key = key.into();
+        self
+    }
+
+    /// Another key, with how the job uses it.
+    #[must_use]
+    pub fn concurrency(mut self, key: v1::ConcurrencyKey) -> NewJob {
+        self.0.concurrency.push(key);
         self
     }
 

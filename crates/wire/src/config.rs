@@ -3,6 +3,7 @@
 use bellwether_core::model::config::{Backoff, PredictorKind, Priorities, Weights};
 use bellwether_core::model::{Config, Micros, Strategy};
 
+use crate::concurrency::{limits_from_wire, limits_to_wire};
 use crate::malformed::{Malformed, at_most, name};
 use crate::{Mirror, v1};
 
@@ -41,6 +42,7 @@ macro_rules! config_fields {
                         duration: duration.0,
                     })
                     .collect(),
+                limits: limits_to_wire(&config.limits),
                 $($plain: config.$plain,)+
                 $($micros: config.$micros.0,)+
             }
@@ -73,6 +75,7 @@ macro_rules! config_fields {
                         Ok((name("duration_by_type", &entry.r#type)?, Micros(entry.duration)))
                     })
                     .collect::<Result<_, Malformed>>()?,
+                limits: limits_from_wire(&wire.limits)?,
                 $($plain: wire.$plain,)+
                 $($micros: Micros(wire.$micros),)+
             })

@@ -161,6 +161,11 @@ pub fn event_to_wire(event: &Event) -> Wire {
         Event::Skipped { job, because } => {
             Wire::Skipped(v1::Skipped { job: job.0, because: because.0 })
         }
+        Event::SkippedByKey { job, key, holder } => Wire::SkippedByKey(v1::SkippedByKey {
+            job: job.0,
+            key: key.to_string(),
+            holder: holder.0,
+        }),
         Event::Cancelled { job, reason } => {
             Wire::Cancelled(v1::Cancelled { job: job.0, reason: reason.clone() })
         }
@@ -351,6 +356,11 @@ pub fn event_from_wire(wire: Wire) -> Result<Event, Malformed> {
             cause: FailureCause::required("failed.cause", m.cause)?,
         },
         Wire::Skipped(m) => Event::Skipped { job: JobNo(m.job), because: JobNo(m.because) },
+        Wire::SkippedByKey(m) => Event::SkippedByKey {
+            job: JobNo(m.job),
+            key: name("skipped_by_key.key", &m.key)?,
+            holder: JobNo(m.holder),
+        },
         Wire::Cancelled(m) => Event::Cancelled { job: JobNo(m.job), reason: m.reason },
         Wire::Reopened(m) => Event::Reopened { job: JobNo(m.job) },
         Wire::Due(m) => Event::Due { job: JobNo(m.job) },

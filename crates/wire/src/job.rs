@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use bellwether_core::model::limits::{DEPENDENCIES_MAX, LABELS_MAX, RUN_JOBS_MAX};
 use bellwether_core::model::{
-    AcceptedJob, Escalation, Extras, Guarantee, JobId, JobNo, JobSpec, Micros, Name, OnFailure,
-    Priority, Requirements, Resources, RunId, Submission, Target, Timestamp, TraceParent,
+    AcceptedJob, Aside, Escalation, Extras, Guarantee, JobId, JobNo, JobSpec, Micros, Name,
+    OnFailure, Priority, Requirements, Resources, RunId, Submission, Target, Timestamp,
+    TraceParent,
 };
 use bytes::Bytes;
 
+use crate::concurrency::{first_plain, key_to_wire, keys_from_wire};
 use crate::malformed::{
     Malformed, Problem, at_most, chosen_id, label_set, name, names, optional_name, span,
 };
@@ -91,6 +93,7 @@ pub fn accepted_to_wire(job: &AcceptedJob) -> v1::JobSpec {
 /// All that describes a job.
 pub fn job_to_wire(spec: &JobSpec) -> v1::JobSpec {
     let extras = spec.extras();
+    let (first_key, other_keys) = first_plain(spec.keys());
     v1::JobSpec {
         id: spec.id.to_string(),
         node: text(spec.node.as_ref()),
@@ -110,7 +113,8 @@ pub fn job_to_wire(spec: &JobSpec) -> v1::JobSpec {
         escalation: extras.escalation.as_ref().map(escalation_to_wire),
         input_bytes: extras.input_bytes,
         trace_parent: trace_to_wire(extras.trace_parent),
-        concurrency_key: text(extras.concurrency_key.as_ref()),
+        concurrency_key: text(first_key),
+        concurrency: other_keys.iter().map(key_to_wire).collect(),
         ..Default::default()
     }
 }
@@ -124,7 +128,6 @@ fn job_from_wire(wire: &v1::JobSpec, id: JobId, payload: Bytes) -> Result<JobSpe
         // As much as the payload is what no hint means, and that was once filled in.
         input_bytes: wire.input_bytes.filter(|bytes| *bytes != payload.len() as u64),
         trace_parent: trace_from_wire(&wire.trace_parent)?,
-        concurrency_key: optional_name("concurrency_key", &wire.concurrency_key)?,
     };
     Ok(JobSpec {
         id,
@@ -140,7 +143,7 @@ fn job_from_wire(wire: &v1::JobSpec, id: JobId, payload: Bytes) -> Result<JobSpe
         sender: optional_name("sender", &wire.sender)?,
         idempotency_key: optional_name("idempotency_key", &wire.idempotency_key)?,
         tags: names("tags", &wire.tags, LABELS_MAX)?.into(),
-        extras: extras.boxed(),
+        aside: Aside::boxed(keys_from_wire(wire)?, extras),
     })
 }
 

@@ -9,6 +9,7 @@
 //! `server`, and used elsewhere.
 
 pub mod checkpoint;
+pub mod concurrency;
 pub mod config;
 pub mod decision;
 pub mod event;

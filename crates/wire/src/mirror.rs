@@ -3,7 +3,8 @@
 use bellwether_core::event::DeadReason;
 use bellwether_core::model::config::{Backoff, PredictorKind};
 use bellwether_core::model::{
-    FailureCause, Guarantee, JobStatus, KeyStanding, OnFailure, Priority, RevokeReason, Strategy,
+    FailureCause, Guarantee, JobStatus, KeyStanding, OnFailure, OnLimit, Priority, RevokeReason,
+    Strategy,
 };
 use bellwether_core::place::breaker::BreakerState;
 
@@ -67,6 +68,7 @@ mirror!(
 );
 mirror!(Priority, "it must be a priority from 1 to 4": Low, Normal, High, Critical);
 mirror!(Guarantee, "it must be a guarantee from 1 to 3": AtMostOnce, AtLeastOnce, ExactlyOnce);
+mirror!(OnLimit, "it must be 1 (queue), 2 (skip) or 3 (replace)": Queue, Skip, Replace);
 mirror!(OnFailure, "it must be 1 (skip) or 2 (run)": Skip, Run);
 mirror!(
     FailureCause, "it must be a failure cause from 1 to 8":

@@ -200,7 +200,8 @@ words!(
     CpuTooSmall => "cpu_too_small", MemoryTooSmall => "memory_too_small", Draining => "draining",
     Overloaded => "overloaded", Unreachable => "unreachable", Unavailable => "unavailable",
     Slots => "slots", Cpu => "cpu", Memory => "memory", Queue => "queue", Held => "held",
-    Next => "next", MissingType => "missing_type", Silent => "silent";
+    Next => "next", MissingType => "missing_type", Silent => "silent",
+    Key => "key";
     Unspecified => "unknown"
 );
 words!(

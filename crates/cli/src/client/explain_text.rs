@@ -79,6 +79,13 @@ pub(crate) fn waiting_lines(waiting: &v1::WaitingFor, now: u64) -> Vec<(&'static
         }
         lines.push(("nearest", line));
     }
+    if let Some(full) = &waiting.key {
+        lines.push(("key", format!("{}: {} of {} taken", full.key, full.used, full.limit)));
+        if !full.holders.is_empty() {
+            lines.push(("held by", full.holders.join(", ")));
+        }
+        lines.push(("line", format!("{} of the key go first", full.ahead)));
+    }
     if waiting.workers > 0 {
         lines.push(("workers", format!("{} there, {} able", waiting.workers, waiting.able)));
     }

@@ -108,9 +108,19 @@ pub(super) struct CommonArguments {
     /// Submitting twice with the same key makes one job
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
-    /// What it shares with other jobs, as a tenant or a machine; kept and shown
+    /// What it shares with other jobs, as a tenant or a machine, of which only so many run at a time;
+    /// {type}, {sender}, {tags} and {payload.FIELD} stand for what the job says there
     #[arg(long, value_name = "KEY")]
     concurrency_key: Option<String>,
+    /// How many jobs of its key may run at a time, as far as this one is concerned
+    #[arg(long, value_name = "N", requires = "concurrency_key")]
+    concurrency_limit: Option<u32>,
+    /// How much of the limit it takes
+    #[arg(long, value_name = "N", requires = "concurrency_key")]
+    concurrency_weight: Option<u32>,
+    /// What to do when its key is at its limit; as in the settings if it is left out
+    #[arg(long, value_name = "CHOICE", value_parser = ["queue", "skip", "replace"], requires = "concurrency_key")]
+    on_limit: Option<String>,
     /// How long to wait before it may start: seconds, or with a unit as 5m
     #[arg(long, value_name = "SPAN", value_parser = span)]
     delay: Option<std::time::Duration>,
@@ -263,7 +273,7 @@ impl CommonArguments {
         wire.tags.clone_from(&self.tag);
         wire.retry = self.retry;
         wire.idempotency_key = self.idempotency_key.clone().unwrap_or_default();
-        wire.concurrency_key = self.concurrency_key.clone().unwrap_or_default();
+        self.set_key(wire);
         let requirements = wire.requirements.get_or_insert_default();
         requirements.role = self.role.clone().unwrap_or_default();
         requirements.receiver = self.receiver.clone().unwrap_or_default();
@@ -278,6 +288,23 @@ impl CommonArguments {
             Some(delay) => job.delay(delay),
             None => job,
         }
+    }
+
+    /// A key of which no more is said has a field of its own.
+    fn set_key(&self, job: &mut v1::JobSpec) {
+        let Some(key) = self.concurrency_key.clone() else { return };
+        let on_limit = match self.on_limit.as_deref() {
+            Some("queue") => v1::OnLimit::Queue,
+            Some("skip") => v1::OnLimit::Skip,
+            Some("replace") => v1::OnLimit::Replace,
+            _ => v1::OnLimit::Unspecified,
+        };
+        job.concurrency.push(v1::ConcurrencyKey {
+            key,
+            weight: self.concurrency_weight.unwrap_or(0),
+            limit: self.concurrency_limit.unwrap_or(0),
+            on_limit: on_limit.into(),
+        });
     }
 
     pub(super) fn timeout_or(mut self, default: std::time::Duration) -> CommonArguments {

@@ -74,7 +74,6 @@ examples! {
         "echo '{journal: redis, data_dir: d, cluster: {url: \"redis://127.0.0.1:6379/0\"}}' > shared.yaml",
         "bellwether cluster recover --config shared.yaml";
     "bellwether events": "bellwether events --kind job_completed";
-<<<<<<< HEAD
     "bellwether audit": "bellwether audit --action job_cancelled";
     "bellwether replay": "bellwether replay";
     "bellwether checkpoints":
@@ -82,11 +81,7 @@ examples! {
         "bellwether checkpoints --export kept.jsonl",
         "bellwether replay --checkpoints kept.jsonl";
     "bellwether snapshot": "bellwether snapshot now.snapshot";
-=======
-    "bellwether queues": "bellwether queues";
     "bellwether open": "bellwether open --print";
-    "bellwether reload": "bellwether reload";
->>>>>>> dashboard
     "bellwether backup": "bellwether backup now.backup", "bellwether backup --check now.backup";
     "bellwether restore":
         "bellwether restore --backup now.backup --into restored",

@@ -53,6 +53,7 @@ impl State {
         let attempt = attempts.remove(position);
         let resources = job.spec.requirements.resources;
         self.index.timers.unset(attempt.phase.deadline(), Timer::Attempt(no, token));
+        self.give_back_keys(no);
         self.release(no, &attempt, resources, at);
     }
 
@@ -144,6 +145,7 @@ impl State {
         for (token, _) in &tokens {
             self.detach(no, *token, at);
         }
+        self.leave_keys(no);
         self.leave_class(no);
         let completed = matches!(end, JobState::Completed { .. });
         let job = self.expect_job_mut(no);

@@ -3,6 +3,7 @@
 //! Everything here is a function of the state and the entry; the live engine and a replay run the
 //! same code, so they end in the same state.
 
+mod concurrency;
 mod fleet;
 mod keys;
 mod lifecycle;
@@ -112,6 +113,9 @@ impl State {
             Event::Skipped { job, because } => {
                 self.end_job(*job, JobState::Skipped { because: *because }, at);
             }
+            Event::SkippedByKey { job, holder, .. } => {
+                self.end_job(*job, JobState::Skipped { because: *holder }, at);
+            }
             Event::Cancelled { job, .. } => self.end_job(*job, JobState::Cancelled, at),
             Event::Reopened { job } => self.reopen(*job, at),
             Event::Pinned { job, worker } => self.pin(*job, *worker),
@@ -151,7 +155,8 @@ impl State {
                     // What another policy would have done says nothing of this one.
                     self.shadow = ShadowTotals::default();
                 }
-                self.config = (**config).clone();
+                let before = std::mem::replace(&mut self.config, (**config).clone());
+                self.limit_keys(&before.limits);
                 self.config_version = *version;
                 self.statistics.set_defaults(config);
                 self.reconsider_all();

@@ -126,6 +126,7 @@ impl State {
 
     /// Ready, or waiting for its moment.
     pub(super) fn queue_job(&mut self, no: JobNo, not_before: Timestamp, at: Timestamp) {
+        self.enter_keys(no);
         let job = self.jobs.get_mut(no).expect("events name jobs that are remembered");
         if JobStatus::queued(not_before, at) == JobStatus::Delayed {
             job.state = JobState::Delayed { until: not_before };
@@ -133,8 +134,7 @@ impl State {
             return;
         }
         job.state = JobState::Ready;
-        let (class, place) = (job.derived.class, (job.rank, no));
-        self.index.classes.push(class, place);
+        self.list_ready(no);
         self.index.dirty = true;
     }
 
@@ -142,7 +142,7 @@ impl State {
     pub(super) fn unqueue_job(&mut self, no: JobNo) {
         let job = self.jobs.get(no).expect("events name jobs that are remembered");
         match &job.state {
-            JobState::Ready => self.index.classes.remove(job.derived.class, (job.rank, no)),
+            JobState::Ready => self.unlist_ready(no),
             JobState::Delayed { until } => self.index.timers.unset(*until, Timer::Delayed(no)),
             JobState::Waiting { .. }
             | JobState::Active(_)
@@ -165,7 +165,7 @@ impl State {
     ) {
         let token = Token::from(seq);
         self.token_max = token;
-        self.unqueue_job(no);
+        self.take_from_queue(no);
         let job = self.jobs.get_mut(no).expect("events name jobs that are remembered");
         let mut quiet_after = self.hedging.quiet_after(job.derived.features.kind, &self.config);
         if decision.load_model {
@@ -227,17 +227,15 @@ impl State {
     pub(super) fn pin(&mut self, no: JobNo, worker: WorkerNo) {
         let id = self.expect_worker(worker).spec.id.clone();
         let job = self.expect_job(no);
-        let (was_ready, place) = (job.state == JobState::Ready, (job.rank, no));
+        let was_ready = job.state == JobState::Ready;
         self.unqueue_job(no);
         self.leave_class(no);
         self.expect_job_mut(no).pinned = Some(Box::new(id));
         self.enter_class(no);
-        let job = self.expect_job(no);
-        let class = job.derived.class;
         if was_ready {
-            self.index.classes.push(class, place);
+            self.list_ready(no);
             self.index.dirty = true;
-        } else if let JobState::Delayed { until } = job.state {
+        } else if let JobState::Delayed { until } = self.expect_job(no).state {
             self.index.timers.set(until, Timer::Delayed(no));
         }
     }
@@ -259,6 +257,9 @@ impl State {
             && let Some(spec) = Arc::get_mut(&mut job.spec)
         {
             spec.requirements = classes.get(class).requirements.clone();
+            if let Some(shared) = spec.key_set().and_then(|keys| self.index.gates.shared(keys)) {
+                spec.set_keys(Some(shared));
+            }
         }
     }
 

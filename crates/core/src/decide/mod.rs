@@ -4,6 +4,7 @@
 //! refused is checked before the first event is emitted, so nothing is half done.
 
 mod cancel;
+mod concurrency;
 mod configure;
 mod dag;
 mod fate;

@@ -81,7 +81,12 @@ impl Engine {
         let within_budget = self.state.totals.hedged < self.state.hedge_allowance();
         #[cfg(feature = "defects")]
         let within_budget = within_budget || self.has(crate::defect::Defect::IgnoreHedgeBudget);
-        if within_budget && job.offers().len() < OFFERS_MAX {
+        // A second offer may run beside the first, so it takes as much of the job's keys again.
+        let have_room =
+            job.spec.key_set().is_none_or(|keys| self.state.index.gates.have_room(keys));
+        #[cfg(feature = "defects")]
+        let have_room = have_room || self.has(crate::defect::Defect::HedgePastKeyLimit);
+        if within_budget && have_room && job.offers().len() < OFFERS_MAX {
             self.hedge(no);
         } else {
             self.move_offers(no);

@@ -1,16 +1,17 @@
 //! New jobs. A submission is checked whole, then taken whole.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::dag::{Resolved, critical_paths, numbers, resolve, topological};
 use crate::command::{Answer, Throttle};
 use crate::engine::Engine;
 use crate::event::{Event, RunHeader};
-use crate::model::limits::{DEPENDENCIES_MAX, LABELS_MAX, RUN_JOBS_MAX};
+use crate::model::limits::{DEPENDENCIES_MAX, KEYS_MAX, LABELS_MAX, RUN_JOBS_MAX};
 use crate::model::queue::Queue;
 use crate::model::{
-    AcceptedJob, JobNo, JobSpec, KeyFound, KeysSeen, Micros, MovedKey, RunId, Submission, TakenKey,
-    Timestamp, is_made_by_scheduler,
+    AcceptedJob, Aside, JobNo, JobSpec, KeyFound, KeySet, KeysSeen, Micros, MovedKey, Name, RunId,
+    Submission, TakenKey, Timestamp, is_made_by_scheduler,
 };
 use crate::place::backpressure::admit;
 use crate::place::rank::{RankTerms, rank};
@@ -51,6 +52,10 @@ impl Engine {
             if self.state.job(no).is_some_and(|job| !job.state.has_ended()) {
                 self.end_without_result(no, Event::Skipped { job: no, because: no });
             }
+        }
+        // The last comes first: of those that came together, the first are the older ones.
+        for no in taken.iter().rev() {
+            self.mind_keys(*no);
         }
         Ok(Answer::Submitted { jobs: taken, known: None, throttle })
     }
@@ -174,6 +179,7 @@ impl Engine {
             ("dependencies", job.dependencies.len(), DEPENDENCIES_MAX),
             ("tags", job.tags.len(), LABELS_MAX),
             ("capabilities", job.requirements.capabilities.len(), LABELS_MAX),
+            ("concurrency keys", job.keys().len(), KEYS_MAX),
         ] {
             if given > max {
                 return Err(Rejection::TooMany { job: id(), what, given, max });
@@ -217,6 +223,7 @@ impl Engine {
         };
         // Not collected, which would keep the memory of `jobs` for a list that is far smaller.
         let mut accepted = Vec::with_capacity(jobs.len());
+        let mut copies = BTreeSet::new();
         let all = jobs.into_iter().zip(resolved).enumerate();
         accepted.extend(all.map(|(position, (job, resolved))| {
             let terms = RankTerms {
@@ -227,7 +234,7 @@ impl Engine {
                 path: paths.as_ref().map(|paths| paths[position]),
             };
             AcceptedJob {
-                spec: Arc::new(self.with_defaults(job)),
+                spec: Arc::new(self.with_defaults(job, &mut copies)),
                 dependencies: resolved.open.into_boxed_slice(),
                 predicted: terms.predicted,
                 rank: rank(&self.state.config, &terms),
@@ -238,7 +245,7 @@ impl Engine {
     }
 
     /// What was left open is as it is configured now, whatever is configured later.
-    fn with_defaults(&self, mut job: JobSpec) -> JobSpec {
+    fn with_defaults(&self, mut job: JobSpec, copies: &mut BTreeSet<Arc<KeySet>>) -> JobSpec {
         let config = &self.state.config;
         // Jobs of a class share its requirements.
         let classes = &self.state.index.classes;
@@ -247,14 +254,16 @@ impl Engine {
         }
         job.timeout = job.timeout.or(Some(config.job_timeout_default));
         job.retry = job.retry.or(Some(config.retry_default));
-        if let Some(mut extras) = job.extras.take() {
+        if job.aside.is_some() {
+            let mut extras = job.extras().clone();
             if extras.delay > Micros::ZERO {
                 let asked = extras.asked(self.state.wall_ahead);
                 extras.not_before = asked.max(self.state.now + extras.delay);
             }
             // As much as the payload is what no hint means.
             extras.input_bytes = extras.input_bytes.filter(|n| *n != job.payload.len() as u64);
-            job.extras = extras.boxed();
+            let keys = job.key_set().cloned();
+            job.aside = Aside::boxed(keys.map(|keys| self.one_copy(keys, copies)), extras);
         }
         job
     }

@@ -20,9 +20,11 @@ macro_rules! index_number {
 }
 
 pub(crate) mod classes;
+pub(crate) mod gates;
 pub(crate) mod groups;
 mod names;
 mod rebuild;
+mod sorted;
 pub(crate) mod timers;
 
 use hashbrown::HashMap;
@@ -44,6 +46,8 @@ pub(crate) struct Index {
     pub(crate) former_ids: Names<JobId, JobNo>,
     pub(crate) actors: FixedMap<Actor, ActorNo>,
     pub(crate) classes: classes::Classes,
+    /// Ready jobs with keys, in front of their classes.
+    pub(crate) gates: gates::Gates,
     pub(crate) groups: groups::Groups,
     pub(crate) timers: timers::Timers,
     /// Workers that gained capacity since jobs were last placed.

@@ -66,11 +66,16 @@ impl State {
         self.share_requirements(no);
         self.enter_class(no);
         let job = self.jobs.get(no).expect("it was there a line ago");
+        if !matches!(job.state, JobState::Waiting { .. }) {
+            self.enter_keys(no);
+        }
+        let job = self.jobs.get(no).expect("it was there a line ago");
         match &job.state {
-            JobState::Ready => self.index.classes.push(job.derived.class, (job.rank, no)),
+            JobState::Ready => self.list_ready(no),
             JobState::Delayed { until } => self.index.timers.set(*until, Timer::Delayed(no)),
             JobState::Active(attempts) => {
                 for attempt in attempts.clone() {
+                    self.take_keys(no);
                     let timer = Timer::Attempt(no, attempt.token);
                     self.index.timers.set(attempt.phase.deadline(), timer);
                     let listing = &mut self.expect_worker_mut(attempt.worker).listing;

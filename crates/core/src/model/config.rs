@@ -3,7 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Micros, Name, Priority};
+use super::limits::KEY_LIMITS_MAX;
+use super::{KeyLimit, Micros, Name, Priority};
 use crate::words;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -170,6 +171,8 @@ pub struct Config {
     pub idempotency_max: u64,
     /// How long an unreachable worker is remembered.
     pub forget_workers_after: Micros,
+    /// On concurrency keys, in the order of their patterns.
+    pub limits: Vec<KeyLimit>,
 }
 
 /// Given ids that are remembered beyond their jobs, whatever is configured.
@@ -222,6 +225,7 @@ impl Default for Config {
             idempotency_for: Micros::from_secs(86_400),
             idempotency_max: 1_000_000,
             forget_workers_after: Micros::from_secs(3_600),
+            limits: Vec::new(),
         }
     }
 }
@@ -266,6 +270,31 @@ impl Config {
                 given: format!("{} in all", weights as f64 / 1e3),
                 wanted: "above 0 and at most 10 in all",
             });
+        }
+        self.validate_limits()
+    }
+
+    fn validate_limits(&self) -> Result<(), ConfigError> {
+        let (key, count) = ("limits", self.limits.len());
+        if count > KEY_LIMITS_MAX {
+            let given = format!("{count} entries long");
+            return Err(ConfigError { key, given, wanted: "at most 1000 entries long" });
+        }
+        let misplaced = |limit: &&KeyLimit| {
+            let pattern = limit.pattern.as_str();
+            pattern.strip_suffix('*').unwrap_or(pattern).contains('*')
+        };
+        if let Some(limit) = self.limits.iter().find(misplaced) {
+            let given = format!("for {}", limit.pattern);
+            return Err(ConfigError {
+                key,
+                given,
+                wanted: "for keys with at most one *, at the end",
+            });
+        }
+        if !self.limits.is_sorted_by(|a, b| a.pattern < b.pattern) {
+            let given = "in no order, or for one pattern twice".to_owned();
+            return Err(ConfigError { key, given, wanted: "in the order of the patterns" });
         }
         Ok(())
     }

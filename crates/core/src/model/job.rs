@@ -6,7 +6,8 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    JobId, JobNo, KeysSeen, Micros, Name, RunId, Timestamp, TraceParent, WallAhead, WorkerId,
+    JobId, JobNo, KeySet, KeyUse, KeysSeen, Micros, Name, RunId, Timestamp, TraceParent, WallAhead,
+    WorkerId,
 };
 use crate::words;
 
@@ -123,7 +124,26 @@ pub struct JobSpec {
     pub idempotency_key: Option<Name>,
     pub tags: Box<[Name]>,
     /// What few jobs say, kept apart because a million jobs wait. None if they say none of it.
-    pub extras: Option<Box<Extras>>,
+    pub aside: Option<Box<Aside>>,
+}
+
+/// What few jobs say. Those with keys are many where there are any, so they don't pay for the rest.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Aside {
+    keys: Option<Arc<KeySet>>,
+    extras: Option<Box<Extras>>,
+}
+
+// A job with a key carries it.
+const _: () = assert!(size_of::<Aside>() == 16);
+
+impl Aside {
+    /// Kept only if it says something.
+    pub fn boxed(keys: Option<Arc<KeySet>>, extras: Extras) -> Option<Box<Aside>> {
+        let extras = (extras != NO_EXTRAS).then(|| Box::new(extras));
+        let says = keys.is_some() || extras.is_some();
+        says.then(|| Box::new(Aside { keys, extras }))
+    }
 }
 
 /// What few jobs say of themselves.
@@ -139,9 +159,6 @@ pub struct Extras {
     pub input_bytes: Option<u64>,
     /// Where it belongs in a trace.
     pub trace_parent: Option<TraceParent>,
-    /// What it shares with other jobs, as a tenant or a machine. Kept and shown; nothing is decided
-    /// by it.
-    pub concurrency_key: Option<Name>,
 }
 
 impl Extras {
@@ -168,7 +185,6 @@ static NO_EXTRAS: Extras = Extras {
     escalation: None,
     input_bytes: None,
     trace_parent: None,
-    concurrency_key: None,
 };
 
 impl JobSpec {
@@ -194,7 +210,7 @@ impl JobSpec {
             sender: None,
             idempotency_key: None,
             tags: Box::default(),
-            extras: None,
+            aside: None,
         }
     }
 
@@ -203,11 +219,27 @@ impl JobSpec {
     }
 
     pub fn extras(&self) -> &Extras {
-        self.extras.as_deref().unwrap_or(&NO_EXTRAS)
+        let aside = self.aside.as_deref();
+        aside.and_then(|aside| aside.extras.as_deref()).unwrap_or(&NO_EXTRAS)
     }
 
     pub fn extras_mut(&mut self) -> &mut Extras {
-        self.extras.get_or_insert_default()
+        self.aside.get_or_insert_default().extras.get_or_insert_default()
+    }
+
+    /// What it shares with other jobs, as a tenant or a machine.
+    pub fn keys(&self) -> &[KeyUse] {
+        self.key_set().map_or(&[], |keys| keys.uses())
+    }
+
+    pub fn key_set(&self) -> Option<&Arc<KeySet>> {
+        self.aside.as_ref()?.keys.as_ref()
+    }
+
+    pub fn set_keys(&mut self, keys: Option<Arc<KeySet>>) {
+        if keys.is_some() || self.aside.is_some() {
+            self.aside.get_or_insert_default().keys = keys;
+        }
     }
 
     /// To change them before it is submitted.
@@ -240,13 +272,6 @@ impl JobSpec {
     /// How much data it works on: its payload, unless it says otherwise.
     pub fn input_bytes(&self) -> u64 {
         self.extras().input_bytes.unwrap_or(self.payload.len() as u64)
-    }
-}
-
-impl Extras {
-    /// Kept only if they say something.
-    pub fn boxed(self) -> Option<Box<Extras>> {
-        (self != NO_EXTRAS).then(|| Box::new(self))
     }
 }
 

@@ -8,6 +8,10 @@ pub const RUN_JOBS_MAX: usize = 100_000;
 pub const DEPENDENCIES_MAX: usize = 10_000;
 /// Tags of one job; capabilities, roles and models of one worker or job.
 pub const LABELS_MAX: usize = 64;
+/// Concurrency keys of one job.
+pub const KEYS_MAX: usize = 8;
+/// Limits on keys that the settings may have.
+pub const KEY_LIMITS_MAX: usize = 1_000;
 /// Types of jobs that one worker has handlers for.
 pub const TYPES_MAX: usize = 1_024;
 /// Slots of one worker.

@@ -3,6 +3,7 @@
 pub mod actor;
 pub mod attempt;
 pub mod checkpoint;
+pub mod concurrency;
 pub mod config;
 pub mod excerpt;
 pub mod handoff;
@@ -22,6 +23,7 @@ pub mod worker_key;
 pub use actor::{Actor, Actors, KnownActor};
 pub use attempt::{Attempt, FailureCause, Phase, RevokeReason};
 pub use checkpoint::Checkpoint;
+pub use concurrency::{KeyLimit, KeySet, KeyUse, OnLimit};
 pub use config::{Config, Strategy};
 pub use excerpt::excerpt;
 pub use handoff::{Handoff, HandoffSignature, Receiver};
@@ -29,7 +31,7 @@ pub use ids::{
     ActorNo, Epoch, JobId, JobNo, MaybeWorker, Name, RunId, RunNo, Seq, Token, WorkerId, WorkerNo,
 };
 pub use job::{
-    AcceptedJob, Escalation, Extras, Guarantee, JobSpec, OnFailure, Priority, Requirements,
+    AcceptedJob, Aside, Escalation, Extras, Guarantee, JobSpec, OnFailure, Priority, Requirements,
     Resources, Settlement, Submission, Target,
 };
 pub use key::{KeyFound, KeysSeen, MovedKey, TakenKey, is_made_by_scheduler};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Why;
 use crate::index::classes::ClassNo;
-use crate::model::{JobNo, JobStatus, Timestamp};
+use crate::model::{JobNo, JobStatus, Name, Timestamp};
 use crate::state::{JobState, State};
 
 /// Jobs that one thing keeps, and what is said of the first of them.
@@ -16,10 +16,13 @@ pub struct KeptAlike {
 }
 
 /// What jobs have in common that are kept by the same: what they ask for, once they are ready.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Likeness {
-    Ready(ClassNo),
-    Delayed { tried: bool },
+    /// And by the key that keeps them, if one does.
+    Ready(ClassNo, Option<Name>),
+    Delayed {
+        tried: bool,
+    },
     Other(JobStatus),
 }
 
@@ -32,7 +35,10 @@ impl State {
             let Some(job) = self.job(*no) else { continue };
             let state = job.state.status();
             let likeness = match &job.state {
-                JobState::Ready => Likeness::Ready(job.derived.class),
+                JobState::Ready => {
+                    let key = self.keeping_key(*no, job).map(|(each, _)| each.key.clone());
+                    Likeness::Ready(job.derived.class, key)
+                }
                 JobState::Delayed { .. } => Likeness::Delayed { tried: job.counts.ended() > 0 },
                 _ => Likeness::Other(state),
             };

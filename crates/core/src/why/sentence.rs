@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use super::{AHEAD_MAX, Away, Because, Placement, Short, Why};
+use super::{AHEAD_MAX, Away, Because, FullKey, Placement, Short, Why};
 use crate::event::DeadReason;
 use crate::index::groups::Lack;
-use crate::model::{Micros, WorkerId};
+use crate::model::{JobId, Micros, WorkerId};
 use crate::state::{ALL_TYPES, JobState};
 use crate::words::counted;
 
@@ -39,6 +39,7 @@ impl fmt::Display for Why {
             Because::Paused { kind } => {
                 write!(f, "job {job} waits because the type {kind} is paused")
             }
+            Because::Key(full) => self.full_key(f, full),
             Because::NoWorkers => write!(f, "job {job} waits because no worker is registered"),
             Because::NoReceiver { receiver } => {
                 write!(f, "job {job} may run on worker {receiver} alone, which is not registered")
@@ -81,7 +82,7 @@ impl fmt::Display for Why {
                     placements.iter().map(|placement| self.placed(placement)).collect();
                 write!(f, "job {job} {}", each.join(" and "))
             }
-            Because::Ended { state, because, at, retries, crashes } => {
+            Because::Ended { state, because, key, at, retries, crashes } => {
                 let ago = Ago(self.now.since(*at));
                 match &**state {
                     JobState::DeadLettered { reason: DeadReason::Poison } => {
@@ -102,11 +103,21 @@ impl fmt::Display for Why {
                     JobState::Failed { cause } => {
                         write!(f, "job {job} failed for good {ago}: {}", cause.in_words())
                     }
-                    JobState::Skipped { .. } => match because {
-                        Some(id) => {
+                    JobState::Skipped { .. } => match (key, because) {
+                        (Some(key), holder) => {
+                            write!(
+                                f,
+                                "job {job} was skipped {ago}: its key {key} was at its limit"
+                            )?;
+                            match holder {
+                                Some(id) => write!(f, ", held by {id}"),
+                                None => Ok(()),
+                            }
+                        }
+                        (None, Some(id)) => {
                             write!(f, "job {job} was skipped {ago} because {id} did not complete")
                         }
-                        None => write!(
+                        (None, None) => write!(
                             f,
                             "job {job} was skipped {ago} because a dependency did not complete"
                         ),
@@ -124,6 +135,36 @@ impl fmt::Display for Why {
 }
 
 impl Why {
+    fn full_key(&self, f: &mut fmt::Formatter<'_>, full: &FullKey) -> fmt::Result {
+        let FullKey { key, used, limit, holders, ahead, .. } = full;
+        match limit {
+            0 => return write!(f, "job {} waits because its key {key} has the limit 0", self.job),
+            _ if used >= limit => write!(
+                f,
+                "job {} waits because its key {key} is at its limit ({used} of {limit})",
+                self.job
+            )?,
+            _ => write!(
+                f,
+                "job {} waits because its key {key} has too little left ({used} of {limit} taken)",
+                self.job
+            )?,
+        }
+        if !holders.is_empty() {
+            write!(f, ", held by {}", listed(holders.iter().map(JobId::to_string)))?;
+        }
+        match ahead {
+            0 => write!(f, "; it is next")?,
+            1 => write!(f, "; 1 job of the key goes first")?,
+            AHEAD_MAX.. => write!(f, "; {AHEAD_MAX} jobs of the key or more go first")?,
+            n => write!(f, "; {n} jobs of the key go first")?,
+        }
+        match self.expected_start {
+            Some(at) => write!(f, ", expected to start in about {}", at.since(self.now)),
+            None => Ok(()),
+        }
+    }
+
     fn busy(
         &self,
         f: &mut fmt::Formatter<'_>,

@@ -166,6 +166,7 @@ fn what_has_ended_stays_ended(world: &World) {
         | Event::Failed { .. }
         | Event::DeadLettered { .. }
         | Event::Skipped { .. }
+        | Event::SkippedByKey { .. }
         | Event::Cancelled { .. } = entry.event
         {
             ended.insert(job, &entry.event);

@@ -2,8 +2,9 @@
 
 use bellwether_core::model::config::{Backoff, PredictorKind};
 use bellwether_core::model::{
-    Config, Escalation, FailureCause, Guarantee, Heartbeat, JobId, JobSpec, KeyPolicy, KeyTerms,
-    Micros, Name, OnFailure, Priority, Settlement, Strategy, Target, Ticket, WorkerKey, WorkerSpec,
+    Config, Escalation, FailureCause, Guarantee, Heartbeat, JobId, JobSpec, KeyLimit, KeyPolicy,
+    KeySet, KeyTerms, KeyUse, Micros, Name, OnFailure, OnLimit, Priority, Settlement, Strategy,
+    Target, Ticket, WorkerKey, WorkerSpec,
 };
 
 /// The words of one command: what it is, about whom, and the rest as `key=value`.
@@ -99,12 +100,35 @@ pub(crate) fn job(id: &str, words: &Words<'_>) -> JobSpec {
             "payload" => job.payload = value.to_owned().into(),
             "payload_bytes" => job.payload = vec![b'x'; number(value)].into(),
             "on_failure" => job.on_failure = on_failure(value),
+            "keys" => job.set_keys(KeySet::of(value.split('+').map(key_use).collect())),
             "escalate" => job.extras_mut().escalation = Some(escalation(value)),
             "settled" => {}
             other => panic!("{other} is no field of a job"),
         }
     }
     job
+}
+
+/// `gpu`, `gpu*2` (a weight), `gpu/3` (a limit), `gpu!skip`, in this order.
+fn key_use(text: &str) -> KeyUse {
+    let (text, on_limit) = match text.split_once('!') {
+        Some((text, word)) => (text, Some(OnLimit::parse(word).expect("what to do"))),
+        None => (text, None),
+    };
+    let (text, limit) = match text.split_once('/') {
+        Some((text, limit)) => (text, Some(number(limit))),
+        None => (text, None),
+    };
+    let (key, weight) = text.split_once('*').unwrap_or((text, "1"));
+    KeyUse { key: name(key), weight: number(weight), limit, on_limit }
+}
+
+/// `gpu/2`, `customer:*/1!skip`.
+fn key_limit(text: &str) -> KeyLimit {
+    let (pattern, rest) = text.split_once('/').expect("a pattern and a limit");
+    let (max, on_limit) = rest.split_once('!').unwrap_or((rest, "queue"));
+    let on_limit = OnLimit::parse(on_limit).expect("what to do");
+    KeyLimit { pattern: name(pattern), max: number(max), on_limit }
 }
 
 /// A number stands for a key or a ticket of 32 such bytes.
@@ -243,6 +267,12 @@ pub(crate) fn configure(config: &mut Config, words: &Words<'_>) {
             "idempotency_max" => config.idempotency_max = number(value),
             "idempotency_for" => config.idempotency_for = span(value),
             "forget_workers_after" => config.forget_workers_after = span(value),
+            "limits" => {
+                config.limits = match value {
+                    "none" => Vec::new(),
+                    limits => limits.split('+').map(key_limit).collect(),
+                }
+            }
             "weights" => config.weights = weights(value),
             "duration" => {
                 let (kind, duration) = value.split_once(':').expect("a type and a duration");

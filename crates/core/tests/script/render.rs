@@ -43,6 +43,9 @@ impl World {
             Event::Skipped { job: no, because } => {
                 format!("skip {} because {}", job(no), job(because))
             }
+            Event::SkippedByKey { job: no, key, holder } => {
+                format!("skip {} for {key}, held by {}", job(no), job(holder))
+            }
             Event::Cancelled { job: no, reason } => format!("cancel {}: {reason}", job(no)),
             Event::Reopened { job: no } => format!("reopen {}", job(no)),
             Event::Pinned { job: no, worker: to } => format!("pin {} {}", job(no), worker(to)),

@@ -2,6 +2,7 @@
 
 mod actors;
 mod availability;
+mod concurrency;
 mod configuration;
 mod curiosity;
 mod durability;

@@ -8,6 +8,7 @@ use bellwether_core::model::{
 };
 use bellwether_core::{Decision, Entry, Event, Reason};
 use bellwether_wire::Mirror;
+use bellwether_wire::concurrency::{first_plain, weight_to_wire};
 use bellwether_wire::decision::{reason_to_wire, share};
 use bellwether_wire::event::{RECORD_VERSION, event_to_wire};
 
@@ -86,6 +87,7 @@ fn encode_event(buffer: &mut Vec<u8>, event: &Event) {
         | Event::DeadLettered { .. }
         | Event::Failed { .. }
         | Event::Skipped { .. }
+        | Event::SkippedByKey { .. }
         | Event::Cancelled { .. }
         | Event::Reopened { .. }
         | Event::Due { .. }
@@ -190,7 +192,16 @@ pub(crate) fn encode_spec(buffer: &mut Vec<u8>, spec: &JobSpec, terms: &Terms<'_
     }
     buffer.names(21, &spec.dependencies);
     buffer.uint(22, extras.delay.0);
-    buffer.name(23, extras.concurrency_key.as_ref());
+    let (first, others) = first_plain(spec.keys());
+    buffer.name(23, first);
+    for each in others {
+        buffer.message(24, 0, |b| {
+            b.name(1, Some(&each.key));
+            b.uint(2, weight_to_wire(each.weight).into());
+            b.uint(3, each.limit.map_or(0, |limit| limit.get().into()));
+            b.uint(4, each.on_limit.map_or(0, Mirror::to_wire) as u64);
+        });
+    }
 }
 
 fn requirements(buffer: &mut Vec<u8>, requirements: &Requirements) {

@@ -1,21 +1,23 @@
 //! Made-up entries of every kind, the same for the same seed.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use bellwether_core::event::{Basis, DeadReason, Loser, RunHeader, Score, Shadow, Terms};
 use bellwether_core::model::config::{Backoff, PredictorKind, Priorities, Weights};
 use bellwether_core::model::{
-    AcceptedJob, Actor, ActorNo, Checkpoint, Config, Epoch, Escalation, Extras, FailureCause,
-    Guarantee, Handoff, HandoffSignature, Heartbeat, JobId, JobNo, JobSpec, JobStatus, KeyStanding,
-    KeyTerms, Micros, Name, OnFailure, Priority, Receiver, Requirements, Resources, RevokeReason,
-    RunId, RunNo, Sample, Seq, Strategy, Target, Ticket, Timestamp, Token, TraceParent, WallAhead,
-    WorkerId, WorkerKey, WorkerNo, WorkerSpec,
+    AcceptedJob, Actor, ActorNo, Aside, Checkpoint, Config, Epoch, Escalation, Extras,
+    FailureCause, Guarantee, Handoff, HandoffSignature, Heartbeat, JobId, JobNo, JobSpec,
+    JobStatus, KeyLimit, KeySet, KeyStanding, KeyTerms, KeyUse, Micros, Name, OnFailure, OnLimit,
+    Priority, Receiver, Requirements, Resources, RevokeReason, RunId, RunNo, Sample, Seq, Strategy,
+    Target, Ticket, Timestamp, Token, TraceParent, WallAhead, WorkerId, WorkerKey, WorkerNo,
+    WorkerSpec,
 };
 use bellwether_core::{Decision, Entry, Event, Moved, Reason};
 use bytes::Bytes;
 
 /// How many kinds of events there are.
-pub const KINDS: u64 = 45;
+pub const KINDS: u64 = 46;
 
 #[derive(Debug)]
 pub struct Samples {
@@ -170,6 +172,10 @@ impl Samples {
             41 => Event::WorkerSilent { worker },
             42 => Event::WorkerHeard { worker },
             43 => Event::Checkpointed { checkpoint: Box::new(self.checkpoint()) },
+            45 => {
+                let key = Name::fixed("tenant-1");
+                Event::SkippedByKey { job, key, holder: JobNo(self.number()) }
+            }
             44 => Event::Noted { name: Name::fixed("queue orders"), value: Name::fixed("17") },
             _ => Event::ClockStepped { from: self.wall_ahead(), to: self.wall_ahead() },
         }
@@ -256,7 +262,7 @@ impl Samples {
             sender: self.name(),
             idempotency_key: self.name(),
             tags: self.labels(),
-            extras: self.extras().boxed(),
+            aside: Aside::boxed(self.keys(), self.extras()),
         }
     }
 
@@ -271,8 +277,17 @@ impl Samples {
             // Longer than any payload here, which is what no hint means.
             input_bytes: self.chance().then(|| 1_000_000 + self.below(1_000_000)),
             trace_parent: self.chance().then(|| self.trace_parent()),
-            concurrency_key: self.name(),
         }
+    }
+
+    fn keys(&mut self) -> Option<Arc<KeySet>> {
+        let each = |number: u64, samples: &mut Self| KeyUse {
+            key: Name::fixed(&format!("key-{number}")),
+            weight: NonZeroU32::MIN.saturating_add(samples.below(3) as u32),
+            limit: NonZeroU32::new(samples.below(3) as u32),
+            on_limit: samples.chance().then(|| samples.one_of(&OnLimit::ALL)),
+        };
+        KeySet::of((0..self.below(4)).map(|number| each(number, self)).collect())
     }
 
     fn trace_parent(&mut self) -> TraceParent {
@@ -380,6 +395,11 @@ impl Samples {
             retry_backoff: self.one_of(&Backoff::ALL),
             priorities: Priorities { low: self.below(25) as u32, ..Priorities::default() },
             duration_by_type: vec![(Name::fixed("resize"), Micros(self.number()))],
+            limits: vec![KeyLimit {
+                pattern: Name::fixed("tenant-*"),
+                max: self.below(5) as u32,
+                on_limit: self.one_of(&OnLimit::ALL),
+            }],
             ..Config::default()
         }
     }

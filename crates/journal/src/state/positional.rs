@@ -273,6 +273,7 @@ fn config(r: &mut Reader<'_>) -> Read<v1::Config> {
     Ok(v1::Config {
         priorities: None,
         retry_backoff: 0,
+        limits: Vec::new(),
         prefetch_max: 0,
         strategy: r.variant()?,
         shadow: r.option(Reader::variant)?.unwrap_or_default(),

@@ -7,6 +7,7 @@ use super::settings::Draft;
 use super::{LoadError, file};
 
 const DURATION_BY_TYPE: &str = "duration_by_type";
+const LIMITS: &str = "limits";
 
 /// The settings with these changes: a JSON merge patch with the keys of the file. Null takes back what
 /// may be absent.
@@ -19,6 +20,12 @@ pub fn change(config: Config, patch: &Map<String, Value>) -> Result<Config, Load
             (DURATION_BY_TYPE, Value::Object(types)) => {
                 let forgotten = types.iter().filter(|(_, duration)| duration.is_null());
                 forgotten.for_each(|(kind, _)| draft.forget_duration(Some(kind)));
+                set(&mut draft, key, value)?;
+            }
+            (LIMITS, Value::Null) => draft.forget_limit(None),
+            (LIMITS, Value::Object(limits)) => {
+                let forgotten = limits.iter().filter(|(_, limit)| limit.is_null());
+                forgotten.for_each(|(pattern, _)| draft.forget_limit(Some(pattern)));
                 set(&mut draft, key, value)?;
             }
             (_, Value::Null) => {
@@ -40,7 +47,7 @@ fn set(draft: &mut Draft, key: &str, value: &Value) -> Result<(), LoadError> {
 
 #[cfg(test)]
 mod tests {
-    use bellwether_core::model::{Micros, Name, Strategy};
+    use bellwether_core::model::{Micros, Name, OnLimit, Strategy};
     use serde_json::json;
 
     use super::*;
@@ -63,6 +70,11 @@ mod tests {
         assert_eq!((config.payload_bytes_max, config.reject_percent), (2 << 20, 90));
         assert_eq!((config.shadow, config.priorities.low), (Some(Strategy::RoundRobin), 10));
         assert_eq!(config.duration_by_type, [(Name::fixed("b"), Micros::from_secs(60))]);
+        let limits = json!({ "limits": { "gpu": 4, "a.b": { "max": 1, "on_limit": "skip" } } });
+        let limited = changed(&limits).unwrap().limits;
+        let read: Vec<_> =
+            limited.iter().map(|l| (l.pattern.as_str(), l.max, l.on_limit)).collect();
+        assert_eq!(read, [("a.b", 1, OnLimit::Skip), ("gpu", 4, OnLimit::Queue)]);
         assert_eq!(changed(&json!({ "shadow": null })).unwrap().shadow, None);
     }
 

@@ -1,6 +1,7 @@
 //! What a server is told when it starts: a file, then the environment, then flags.
 
 mod file;
+mod limits;
 mod live;
 mod queue;
 mod secret;

@@ -9,6 +9,7 @@ use bellwether_core::model::config::{Backoff, Config, PredictorKind};
 use bellwether_core::model::{KeyPolicy, Micros, Name, Strategy};
 use bellwether_wire::json::nearest;
 
+use super::limits;
 use super::queue::{self, Environment, QueueDraft};
 use super::secret::Keeper;
 use super::value::{Parsed, bytes, number, share, span, switch};
@@ -17,6 +18,7 @@ use super::{Auth, ClickHouse, JournalKind, LoadError, LogFormat, Otlp, ServerCon
 
 const PREFIX: &str = "BELLWETHER_";
 const DURATION_BY_TYPE: &str = "duration_by_type.";
+const LIMITS: &str = "limits.";
 const QUEUES: &str = "queues.";
 /// What a change by hand is called where it is wrong.
 const CHANGE: &str = "the change";
@@ -53,8 +55,9 @@ impl Draft {
 
     /// Changes what can be changed while the scheduler runs.
     pub(super) fn set_live(&mut self, key: &str, value: &str) -> Result<(), LoadError> {
-        let is_live =
-            key.starts_with(DURATION_BY_TYPE) || LIVE.iter().any(|known| known.key == key);
+        let is_live = key.starts_with(DURATION_BY_TYPE)
+            || key.starts_with(LIMITS)
+            || LIVE.iter().any(|known| known.key == key);
         if !is_live && keys().any(|known| known == key) {
             return Err(LoadError::NotLive { key: key.to_owned() });
         }
@@ -72,6 +75,12 @@ impl Draft {
         durations.retain(|(known, _)| kind.is_some_and(|kind| known.as_str() != kind));
     }
 
+    /// Without the limit on these keys; without a pattern that on any.
+    pub(super) fn forget_limit(&mut self, pattern: Option<&str>) {
+        let limits = &mut self.config.scheduling.limits;
+        limits.retain(|known| pattern.is_some_and(|pattern| known.pattern.as_str() != pattern));
+    }
+
     pub(super) fn finish_live(self) -> Result<Config, LoadError> {
         self.config.scheduling.validate()?;
         Ok(self.config.scheduling)
@@ -86,6 +95,9 @@ impl Draft {
         };
         if let Some(kind) = key.strip_prefix(DURATION_BY_TYPE) {
             return self.duration_of_type(kind, value).map_err(wrong);
+        }
+        if let Some(key) = key.strip_prefix(LIMITS) {
+            return limits::set(&mut self.config.scheduling.limits, key, value).map_err(wrong);
         }
         if let Some((queue, name)) = self.queue_of(key) {
             let known = format!("{}{name}", queue::PREFIX);

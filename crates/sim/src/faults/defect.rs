@@ -110,6 +110,7 @@ impl Defect {
                 Core::IgnoresHandoffExpiry | Core::HandsOffAnyJob | Core::IgnoresReceiver => {
                     &["forged_or_replayed_changes_nothing"]
                 }
+                Core::HedgePastKeyLimit | Core::KeepsOldKeyLimits => &["key_limit_holds"],
             },
         }
     }

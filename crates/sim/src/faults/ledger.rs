@@ -170,7 +170,9 @@ impl Ledger {
             }
             Event::DeadLettered { job, .. } => self.ended(*job, Ending::DeadLettered),
             Event::Failed { job, .. } => self.ended(*job, Ending::Failed),
-            Event::Skipped { job, .. } => self.ended(*job, Ending::Skipped),
+            Event::Skipped { job, .. } | Event::SkippedByKey { job, .. } => {
+                self.ended(*job, Ending::Skipped)
+            }
             Event::Cancelled { job, .. } => self.ended(*job, Ending::Cancelled),
             Event::Reopened { job } => self.reopened(*job),
             Event::Escalated { job, .. } => {

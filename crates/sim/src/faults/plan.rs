@@ -2,7 +2,7 @@
 
 use bellwether_core::model::config::{PredictorKind, Weights};
 use bellwether_core::model::{
-    Config, Micros, Name, Resources, Strategy, WorkerId, WorkerKey, WorkerSpec,
+    Config, KeyLimit, Micros, Name, OnLimit, Resources, Strategy, WorkerId, WorkerKey, WorkerSpec,
 };
 use sha2::Digest as _;
 
@@ -17,6 +17,16 @@ pub(crate) const WORKER_CPU: u32 = 4_000;
 pub(crate) const WORKER_MEMORY: u64 = 8 << 30;
 const ZONES: [&str; 2] = ["east", "west"];
 const CLASSES: [&str; 3] = ["slow", "plain", "fast"];
+
+/// Limits on the keys that jobs of the workload have.
+pub(crate) fn limits(turn: u32) -> Vec<KeyLimit> {
+    let limit = |pattern, max, on_limit| KeyLimit { pattern: Name::fixed(pattern), max, on_limit };
+    vec![
+        limit("gpu", 2 + turn % 3, OnLimit::Queue),
+        limit("once-*", 1 + turn % 2, OnLimit::Skip),
+        limit("tenant-*", 1 + (turn + 1) % 2, OnLimit::Queue),
+    ]
+}
 
 /// Bounds that are as small as the settings allow, so that every timer fires within a short run.
 pub(crate) fn config(random: &mut Random) -> Config {
@@ -59,6 +69,7 @@ pub(crate) fn config(random: &mut Random) -> Config {
     };
     // Not drawn, so that a setting that is new leaves the seeds what they were.
     config.prefetch_max = 2 * config.prefetch;
+    config.limits = limits(config.prefetch);
     if config.prefetch == 3 {
         config.duration_default = Micros(500);
     }

@@ -1,8 +1,11 @@
 //! The jobs that simulated clients ask for.
 
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
 use bellwether_core::model::{
-    Escalation, Guarantee, JobId, JobSpec, Micros, Name, OnFailure, Priority, Resources,
-    Submission, Target, Timestamp, is_made_by_scheduler,
+    Escalation, Guarantee, JobId, JobSpec, KeySet, KeyUse, Micros, Name, OnFailure, OnLimit,
+    Priority, Resources, Submission, Target, Timestamp, is_made_by_scheduler,
 };
 
 use super::plan::{self, CAPABILITIES, KINDS, MODELS, ROLES};
@@ -188,6 +191,7 @@ impl Workload {
                 role: random.chance(500).then(|| random.pick_name(&ROLES)),
             });
         }
+        job.set_keys(keys(self.named));
         job
     }
 
@@ -216,4 +220,21 @@ impl Workload {
         self.named += 1;
         N::from(Name::fixed(&format!("{prefix}{}", self.named)))
     }
+}
+
+/// Not drawn, so that keys leave the seeds what they were: every other job has some.
+fn keys(number: u64) -> Option<Arc<KeySet>> {
+    let plain = |name: &str| KeyUse::plain(Name::fixed(name));
+    let heavy = |key: KeyUse| KeyUse { weight: NonZeroU32::MIN.saturating_add(1), ..key };
+    let tenant = || plain(["tenant-1", "tenant-2", "tenant-3"][(number / 3 % 3) as usize]);
+    KeySet::of(match number % 13 {
+        0 | 5 => vec![plain("gpu")],
+        1 => vec![heavy(plain("gpu"))],
+        2 | 7 => vec![tenant()],
+        3 => vec![tenant(), plain("gpu")],
+        4 => vec![KeyUse { limit: Some(NonZeroU32::MIN), ..plain("gpu") }],
+        6 => vec![plain("once-1")],
+        8 => vec![KeyUse { on_limit: Some(OnLimit::Replace), ..tenant() }],
+        _ => return None,
+    })
 }

@@ -18,6 +18,7 @@ pub struct Code<W>(pub W);
 pub type Strategy = Code<model::Strategy>;
 pub type Predictor = Code<model::config::PredictorKind>;
 pub type Backoff = Code<model::config::Backoff>;
+pub type OnLimit = Code<model::OnLimit>;
 pub type Cause = Code<model::FailureCause>;
 pub type Revoked = Code<model::RevokeReason>;
 pub type Priority = Code<model::Priority>;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use bellwether_core::model::config::{Backoff, Config, PredictorKind, Priorities, Weights};
-use bellwether_core::model::{Micros, Name, Strategy};
+use bellwether_core::model::{KeyLimit, Micros, Name, OnLimit, Strategy};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -20,6 +20,7 @@ const SHARE: &str = "it must be a share from 0 to 10";
 const STRATEGY: &str =
     "it must be predictive, least_loaded, round_robin, affinity, random or formula";
 const PREDICTOR: &str = "it must be ema, hierarchical, auto or failing";
+const ON_LIMIT: &str = "on_limit must be queue, skip or replace";
 const BACKOFF: &str = "it must be exponential, linear or constant";
 
 /// Points of the priorities, from 0 to 100.
@@ -48,6 +49,41 @@ impl From<Priorities> for Points {
 impl From<Points> for Priorities {
     fn from(Points { low, normal, high, critical }: Points) -> Priorities {
         Priorities { low, normal, high, critical }
+    }
+}
+
+/// Of one key, or of each key that a pattern is for.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[schema(as = KeyLimit)]
+#[serde(deny_unknown_fields)]
+struct Limit {
+    /// What its jobs may weigh together that are placed; each weighs 1 if it does not say. None start if it
+    /// is 0.
+    max: u32,
+    /// What becomes of a job that comes when there are so many.
+    #[serde(default = "queue")]
+    #[schema(required = false, value_type = code::OnLimit)]
+    on_limit: String,
+}
+
+fn queue() -> String {
+    OnLimit::Queue.as_str().to_owned()
+}
+
+impl Limit {
+    fn of(limit: &KeyLimit) -> (String, Limit) {
+        let on_limit = limit.on_limit.as_str().to_owned();
+        (limit.pattern.to_string(), Limit { max: limit.max, on_limit })
+    }
+
+    fn read((pattern, limit): (&String, &Limit)) -> Result<KeyLimit, Malformed> {
+        let on_limit = OnLimit::parse(&limit.on_limit);
+        let wrong = || Malformed::not_allowed("limits", &limit.on_limit, ON_LIMIT);
+        Ok(KeyLimit {
+            pattern: Name::new(pattern).map_err(|why| Malformed::new("limits", why))?,
+            max: limit.max,
+            on_limit: on_limit.ok_or_else(wrong)?,
+        })
     }
 }
 
@@ -84,6 +120,11 @@ macro_rules! live_config {
             #[serde(default)]
             #[schema(required = false)]
             duration_by_type: BTreeMap<String, f64>,
+            /// How much of a concurrency key may be taken at a time, by key or by the start of keys with a *
+            /// behind it.
+            #[serde(default)]
+            #[schema(required = false)]
+            limits: BTreeMap<String, Limit>,
             $($plain: $kind,)+
             $(#[schema(minimum = 0)] $span: f64,)+
         }
@@ -108,6 +149,7 @@ macro_rules! live_config {
                         .iter()
                         .map(|(kind, duration)| (kind.to_string(), seconds(duration.0)))
                         .collect(),
+                    limits: config.limits.iter().map(Limit::of).collect(),
                     $($plain: config.$plain,)+
                     $($span: seconds(config.$span.0),)+
                 }
@@ -134,6 +176,7 @@ macro_rules! live_config {
                     })?,
                     reject_percent: self.reject_threshold,
                     duration_by_type: durations(&self.duration_by_type)?,
+                    limits: self.limits.iter().map(Limit::read).collect::<Result<_, _>>()?,
                     $($plain: self.$plain,)+
                     $($span: span(stringify!($span), self.$span)?,)+
                 })
@@ -193,6 +236,8 @@ mod tests {
     fn what_is_shown_is_read_the_same() {
         let mut config = Config { shadow: Some(Strategy::RoundRobin), ..Config::default() };
         config.duration_by_type = vec![(Name::fixed("t"), Micros(1_500_001))];
+        let pattern = Name::fixed("customer:*");
+        config.limits = vec![KeyLimit { pattern, max: 2, on_limit: OnLimit::Skip }];
         assert_eq!(LiveConfig::from(&config).read(), Ok(config));
     }
 

@@ -104,6 +104,9 @@ fn rarer(event: &Event) -> Value {
         }
         Event::Failed { job, cause } => json!({ "job": job.0, "cause": cause.as_str() }),
         Event::Skipped { job, because } => json!({ "job": job.0, "because": because.0 }),
+        Event::SkippedByKey { job, key, holder } => {
+            json!({ "job": job.0, "key": key.as_str(), "holder": holder.0 })
+        }
         Event::Cancelled { job, reason } => json!({ "job": job.0, "reason": reason }),
         Event::Reopened { job } | Event::Due { job } => json!({ "job": job.0 }),
         Event::Pinned { job, worker } => json!({ "job": job.0, "worker": worker.0 }),

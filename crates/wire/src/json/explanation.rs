@@ -93,6 +93,9 @@ struct WaitingFor {
     unreachable: Vec<String>,
     /// Those that did not answer their last offers: they are given nothing until they speak.
     silent: Vec<String>,
+    /// The concurrency key that is at its limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<KeyAtLimit>,
     #[serde(skip_serializing_if = "Option::is_none")]
     nearest: Option<NearestWorker>,
     /// Jobs that go first, as far as they compete for the same workers.
@@ -104,6 +107,20 @@ struct WaitingFor {
     /// As things stand.
     #[serde(skip_serializing_if = "Option::is_none")]
     expected_start: Option<Moment>,
+}
+
+/// A concurrency key that has no room for a job.
+#[derive(Debug, Serialize, ToSchema)]
+struct KeyAtLimit {
+    key: String,
+    /// How much of it is taken.
+    used: u64,
+    /// How much may be for the job to start.
+    limit: u64,
+    /// Jobs that have it, oldest first, at most 100.
+    holders: Vec<String>,
+    /// Ready jobs of the key that go first.
+    ahead: u32,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -240,6 +257,13 @@ impl From<v1::WaitingFor> for WaitingFor {
             overloaded: told.overloaded,
             unreachable: told.unreachable,
             silent: told.silent,
+            key: told.key.map(|full| KeyAtLimit {
+                key: full.key,
+                used: full.used,
+                limit: full.limit,
+                holders: full.holders,
+                ahead: full.ahead,
+            }),
             nearest: told.nearest.map(|nearest| NearestWorker {
                 worker: nearest.worker,
                 lacks: nearest.lacks.into_iter().map(shortage).collect(),

@@ -146,8 +146,14 @@ impl<'a> Given<'a> {
 }
 
 /// Copied only if something in it is escaped.
-#[derive(Deserialize)]
+#[derive(PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
+
+impl std::borrow::Borrow<str> for Text<'_> {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
 
 impl AsRef<str> for Text<'_> {
     fn as_ref(&self) -> &str {

@@ -1,12 +1,13 @@
 //! What the fields of a job look like, as JSON Schema.
 
-use bellwether_core::model::limits::NAME_BYTES_MAX;
+use bellwether_core::model::limits::{KEYS_MAX, NAME_BYTES_MAX};
 use serde_json::{Map, Value, json};
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::{OneOfBuilder, RefOr, Schema};
 
 use super::array::ARRAY_MAX;
 use super::job::FIELDS;
+use crate::concurrency::WEIGHT_MAX;
 
 /// What may stand in a field.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +29,8 @@ pub(super) enum Form {
     Trace,
     Resources,
     Escalation(Words),
+    /// Keys, each alone or with how it is used.
+    Keys(Words),
     /// A range, a list, or a file of lines.
     Array,
     Anything,
@@ -81,6 +84,18 @@ impl Form {
                 ("priority", Form::Priority(words).on(side)),
                 ("role", Form::Name.on(side)),
             ]),
+            Form::Keys(words) => {
+                let share = || json!({ "type": "integer", "minimum": 1, "maximum": WEIGHT_MAX });
+                let mut used = object([
+                    ("key", name(1)),
+                    ("weight", share()),
+                    ("limit", share()),
+                    ("on_limit", words.schema()),
+                ]);
+                used["required"] = json!(["key"]);
+                let items = if reads { json!({ "anyOf": [name(1), used] }) } else { used };
+                json!({ "type": "array", "items": items, "maxItems": KEYS_MAX })
+            }
             Form::Array => {
                 let items = json!({ "type": ["string", "number", "boolean"] });
                 let list = json!({ "type": "array", "items": items, "maxItems": ARRAY_MAX });

@@ -7,16 +7,18 @@ use std::sync::{Arc, LazyLock};
 use bellwether_core::Word as _;
 use bellwether_core::model::limits::{DEPENDENCIES_MAX, LABELS_MAX};
 use bellwether_core::model::{
-    Escalation, Extras, Guarantee, JobId, JobSpec, Micros, Name, OnFailure, Priority, Requirements,
-    Target, Timestamp, TraceParent,
+    Aside, Escalation, Extras, Guarantee, JobId, JobSpec, KeySet, KeyUse, Micros, Name, OnFailure,
+    OnLimit, Priority, Requirements, Target, Timestamp, TraceParent,
 };
 use bytes::Bytes;
 use serde_json::value::RawValue;
 
+use super::concurrency::read_keys;
 use super::field::{Fields, Given, fields};
 use super::form::{Form, Words};
 use super::legible::Legibility;
 use super::written::Written;
+use crate::concurrency::{distinct, first_plain};
 use crate::malformed::{Malformed, Problem, chosen_id, label_set, names};
 
 /// A field of a job.
@@ -33,6 +35,7 @@ pub struct Field {
 
 const PRIORITIES: Words = Words(Priority::WORDS);
 const GUARANTEES: Words = Words(Guarantee::WORDS);
+const ON_LIMIT: Words = Words(OnLimit::WORDS);
 const ON_FAILURE: Words = Words(OnFailure::WORDS);
 
 /// In the order in which they are written.
@@ -224,13 +227,31 @@ pub static FIELDS: &[Field] = &[
     },
     Field {
         name: "concurrency_key",
-        doc: "What it shares with other jobs, as a tenant or a machine. Kept and shown.",
+        doc: "What it shares with other jobs, as a tenant or a machine: no more of them run at a time \
+              than the limit of the key allows. {type}, {sender}, {tags} and {payload.FIELD} in it \
+              stand for what the job says there.",
         form: Form::Name,
         read: |given, job| {
-            job.extras.concurrency_key = given.name()?;
+            if let Some(key) = given.name()? {
+                job.keys.insert(0, KeyUse::plain(key));
+            }
             Ok(())
         },
-        write: |job| job.extras().concurrency_key.as_ref().map(Written::Name),
+        write: |job| first_plain(job.keys()).0.map(Written::Name),
+    },
+    Field {
+        name: "concurrency",
+        doc: "Other keys, each as a text or with a `weight` (how much of the limit it takes), a `limit` \
+              of its own, and what to do `on_limit`.",
+        form: Form::Keys(ON_LIMIT),
+        read: |given, job| {
+            job.keys.append(&mut read_keys(given)?);
+            Ok(())
+        },
+        write: |job| {
+            let others = first_plain(job.keys()).1;
+            (!others.is_empty()).then_some(Written::Keys(others))
+        },
     },
     Field {
         name: "delay",
@@ -379,6 +400,8 @@ pub struct Draft {
     kind: Option<Name>,
     requirements: Requirements,
     extras: Extras,
+    keys: Vec<KeyUse>,
+    key_set: Option<Arc<KeySet>>,
 }
 
 static NAMES: LazyLock<Vec<&str>> =
@@ -399,12 +422,15 @@ impl Draft {
             kind: None,
             requirements: (*BLANK.requirements).clone(),
             extras: Extras::default(),
+            keys: Vec::new(),
+            key_set: None,
         };
         for field in FIELDS {
             if let Some(raw) = given.get(field.name) {
                 (field.read)(Given { name: field.name, raw }, &mut draft)?;
             }
         }
+        draft.key_set = distinct(std::mem::take(&mut draft.keys))?;
         draft.requirements.kind = draft.kind.take().ok_or_else(|| Malformed::missing("type"))?;
         Ok(draft)
     }
@@ -419,7 +445,7 @@ impl Draft {
             id: self.id.unwrap_or_else(generate),
             priority: self.priority.unwrap_or_default(),
             requirements: Arc::new(self.requirements),
-            extras: self.extras.boxed(),
+            aside: Aside::boxed(self.key_set, self.extras),
             ..self.spec
         }
     }
@@ -458,7 +484,8 @@ mod tests {
             "id": "a", "type": "t", "node": "n", "priority": "high", "payload": { "z": [1, 2] },
             "dependencies": ["b", "c"], "timeout": 1.5, "retry": 2, "guarantee": "exactly_once",
             "sender": "s", "receiver": "w", "cpu": 500, "memory": 1024, "capabilities": ["gpu"],
-            "model": "m", "idempotency_key": "k", "concurrency_key": "tenant", "delay": 2.0,
+            "model": "m", "idempotency_key": "k", "concurrency_key": "tenant",
+            "concurrency": [{ "key": "gpu", "weight": 2, "limit": 3, "on_limit": "skip" }, { "key": "b" }], "delay": 2.0,
             "not_before": "2027-01-31T08:00:00Z", "tags": ["x", "y"], "on_failure": "run",
             "escalation": { "priority": "critical", "role": "experts" }, "input_bytes": 7,
             "trace_parent": "00-07070707070707070707070707070707-0808080808080808-01",

@@ -1,10 +1,13 @@
 //! A job as JSON, written without a tree of values in between.
 
-use bellwether_core::model::{Escalation, JobId, JobSpec, Micros, Name, Timestamp, TraceParent};
+use bellwether_core::model::{
+    Escalation, JobId, JobSpec, KeyUse, Micros, Name, Timestamp, TraceParent,
+};
 use serde::ser::{Error as _, Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::concurrency::WrittenKey;
 use super::hex;
 use super::job::FIELDS;
 use super::legible::{Legibility, breaks_lines, on_one_line};
@@ -22,6 +25,7 @@ pub enum Written<'a> {
     Time(Timestamp),
     Trace(TraceParent),
     Escalation(&'a Escalation),
+    Keys(&'a [KeyUse]),
     Payload(&'a [u8]),
 }
 
@@ -46,6 +50,7 @@ impl Serialize for Written<'_> {
                 }
                 map.end()
             }
+            Written::Keys(keys) => serializer.collect_seq(keys.iter().map(WrittenKey)),
             Written::Payload(bytes) => Carried::shown(bytes).serialize(serializer),
         }
     }

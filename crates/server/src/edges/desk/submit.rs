@@ -7,6 +7,7 @@ use bellwether_cluster::MemberId;
 use bellwether_core::model::{Epoch, JobId, JobNo, KeysSeen, RunId, Seq, Submission, Timestamp};
 use bellwether_core::{Answer, Command, Rejection};
 use bellwether_wire::job::submission_from_wire;
+use bellwether_wire::json::expand_keys;
 use bellwether_wire::{Malformed, v1};
 use rustc_hash::FxHashSet;
 use tokio::sync::oneshot;
@@ -101,7 +102,11 @@ impl Desk {
         let mut commands = Vec::with_capacity(read.len());
         let mut sent = Vec::with_capacity(read.len());
         for submission in read {
-            sent.push(submission.map(|mut submission| {
+            let expanded = submission.and_then(|mut submission| {
+                expand_keys(&mut submission)?;
+                Ok(submission)
+            });
+            sent.push(expanded.map(|mut submission| {
                 submission.keys = self.look_for_keys(&submission);
                 let ids = submission.jobs.iter().map(|job| job.id.clone()).collect();
                 let reaches_out = !outside(&submission).is_empty();

@@ -31,6 +31,16 @@ pub(super) fn waiting_for(state: &State, why: &Why) -> Option<v1::WaitingFor> {
         Because::Paused { kind } => {
             v1::WaitingFor { paused_type: kind.to_string(), ..reason(WaitReason::Paused) }
         }
+        Because::Key(full) => v1::WaitingFor {
+            key: Some(v1::KeyAtLimit {
+                key: full.key.to_string(),
+                used: full.used,
+                limit: full.limit,
+                holders: full.holders.iter().take(NAMES_MAX).map(Name::to_string).collect(),
+                ahead: count(full.ahead),
+            }),
+            ..reason(WaitReason::Key)
+        },
         Because::NoWorkers => reason(WaitReason::NoWorkers),
         Because::NoReceiver { receiver } => {
             v1::WaitingFor { receiver: receiver.to_string(), ..reason(WaitReason::NoReceiver) }

@@ -255,6 +255,7 @@ fn is_wanted(event: &Event, published: Published) -> bool {
                 | Event::Failed { .. }
                 | Event::DeadLettered { .. }
                 | Event::Skipped { .. }
+                | Event::SkippedByKey { .. }
                 | Event::Cancelled { .. }
         ),
         Published::None => false,

@@ -39,13 +39,10 @@ pub(crate) async fn guard(
             return Problem::from(outside).into_response();
         }
     };
-<<<<<<< HEAD
     if let Some(caller) = &caller {
         guard.door.recognize(&guest, caller);
     }
-=======
     request.extensions_mut().insert(guest.visitor());
->>>>>>> dashboard
     if let Some(actor) = guest.actor(caller.as_ref()) {
         request.extensions_mut().insert(actor);
     }

@@ -187,6 +187,9 @@ impl Projection {
         {
             others.because = self.id_of(*because)?;
         }
+        if let Event::SkippedByKey { holder, .. } = event {
+            others.because = self.id_of(*holder)?;
+        }
         Ok(others)
     }
 

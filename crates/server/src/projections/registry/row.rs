@@ -249,6 +249,10 @@ fn explanation(event: &Event, because: Option<String>) -> String {
             Some(id) => format!("its dependency {id} did not complete"),
             None => "a dependency did not complete".to_owned(),
         },
+        Event::SkippedByKey { key, .. } => match because {
+            Some(id) => format!("its key {key} was at its limit, held by {id}"),
+            None => format!("its key {key} was at its limit"),
+        },
         Event::Cancelled { reason, .. } if reason.is_empty() => "cancelled".to_owned(),
         Event::Cancelled { reason, .. } => reason.clone(),
         _ => String::new(),

@@ -124,6 +124,7 @@ impl Clients {
         self.config.predictor = *random.pick(&PredictorKind::ALL);
         self.config.prefetch = random.between(0, 3) as u32;
         self.config.prefetch_max = 2 * self.config.prefetch;
+        self.config.limits = plan::limits(self.config.prefetch);
         self.config.max_queue_per_worker = random.between(1, 10) as u32;
         self.config.hedge_after = Micros::from_millis(random.between(50, 800));
         self.config.jobs_max = *random.pick(&[15, 40, 120, 500]);

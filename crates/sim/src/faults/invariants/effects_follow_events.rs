@@ -64,6 +64,7 @@ fn owed_for(event: &Event, token: Token) -> Option<Owed> {
         | Event::DeadLettered { job, .. }
         | Event::Failed { job, .. }
         | Event::Skipped { job, .. }
+        | Event::SkippedByKey { job, .. }
         | Event::Cancelled { job, .. } => Some(Owed::Ended(*job)),
         _ => None,
     }

@@ -24,6 +24,9 @@ impl Invariant for IdleIsUsed {
             return Ok(());
         }
         for (number, job) in engine.state().jobs().filter(|(_, job)| is_ready(engine, job)) {
+            if engine.state().is_kept_by_key(number) {
+                continue;
+            }
             let given = engine.state().handoffs_of(number).last().map(|last| &last.receiver);
             if let Some((_, idle)) = engine
                 .state()

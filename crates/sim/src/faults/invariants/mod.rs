@@ -16,6 +16,7 @@ mod heard;
 mod hedge_one_winner;
 mod held_goes_on;
 mod idle_is_used;
+mod key_limit_holds;
 mod limits_hold;
 mod memory_bounded;
 mod no_loss_by_own_pause;
@@ -70,6 +71,7 @@ pub(crate) fn all(config: &Config) -> Vec<Box<dyn Invariant>> {
         Box::new(held_goes_on::HeldGoesOn),
         Box::new(effects_follow_events::EffectsFollowEvents::default()),
         Box::new(limits_hold::LimitsHold),
+        Box::new(key_limit_holds::KeyLimitHolds),
         Box::new(hedge_one_winner::HedgeOneWinner::default()),
         Box::new(attempts_bounded::AttemptsBounded),
         Box::new(memory_bounded::MemoryBounded),
