@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use bellwether_sdk::{Backoff, Client, Security, Worker, WorkerBuilder, v1};
-use bellwether_testbed::{Ports, PostgresServer, RedisServer, signal};
+use bellwether_testbed::{Ports, PostgresServer, RedisServer, ZooKeeperServer, signal};
 use clap::ValueEnum;
 use rustix::process::Signal;
 use tempfile::TempDir;
@@ -31,6 +31,8 @@ pub enum Journal {
     Redis,
     /// In a PostgreSQL database; it needs PostgreSQL 15
     Postgres,
+    /// In a Redis server, with a lock in ZooKeeper that elects; it needs both
+    ZooKeeper,
 }
 
 /// The server that they share, if there is one.
@@ -39,6 +41,7 @@ enum Shared {
     Nothing,
     Redis(RedisServer),
     Postgres(PostgresServer),
+    ZooKeeper(RedisServer, ZooKeeperServer),
 }
 
 impl Shared {
@@ -51,6 +54,10 @@ impl Shared {
             Journal::Postgres => {
                 Shared::Postgres(PostgresServer::start().context("PostgreSQL is needed")?)
             }
+            Journal::ZooKeeper => Shared::ZooKeeper(
+                RedisServer::start().context("redis-server is needed")?,
+                ZooKeeperServer::start().context("ZooKeeper and Java are needed")?,
+            ),
         })
     }
 
@@ -60,9 +67,15 @@ impl Shared {
             Shared::Nothing => ("raft", None),
             Shared::Redis(server) => ("redis", Some(server.url())),
             Shared::Postgres(server) => ("postgres", Some(server.url())),
+            Shared::ZooKeeper(server, _) => ("redis", Some(server.url())),
         };
-        let url = url.map(|url| ("BELLWETHER_CLUSTER_URL", url));
-        std::iter::once(("BELLWETHER_JOURNAL", journal.to_owned())).chain(url).collect()
+        let mut settings = vec![("BELLWETHER_JOURNAL", journal.to_owned())];
+        settings.extend(url.map(|url| ("BELLWETHER_CLUSTER_URL", url)));
+        if let Shared::ZooKeeper(_, server) = self {
+            settings.push(("BELLWETHER_CLUSTER_LOCK", "zookeeper".to_owned()));
+            settings.push(("BELLWETHER_CLUSTER_LOCK_URL", server.address()));
+        }
+        settings
     }
 }
 
@@ -206,6 +219,22 @@ impl Cluster {
     async fn told(&self, number: usize) -> Result<v1::ListMembersResponse> {
         let (_, told) = self.client_of(number)?.members().await.pop().context("it was asked")?;
         Ok(told?)
+    }
+
+    /// Kills the server that they share, as kill -9 does, and starts it again on what it had kept.
+    pub fn restart_shared(&mut self) -> Result<()> {
+        match &mut self.shared {
+            Shared::Nothing => bail!("they share no server"),
+            Shared::Redis(server) | Shared::ZooKeeper(server, _) => {
+                server.kill()?;
+                server.restart()?;
+            }
+            Shared::Postgres(server) => {
+                server.kill()?;
+                server.restart()?;
+            }
+        }
+        Ok(())
     }
 
     /// As a disk that is replaced.
@@ -389,11 +418,30 @@ impl Cluster {
                 let status = self.status(number).await?;
                 seen.push((status.position, status.chain));
             }
-            if seen.windows(2).all(|pair| pair[0] == pair[1]) {
+            if seen.windows(2).all(|pair| pair[0] == pair[1]) && self.have_one_state().await? {
                 return Ok(seen.first().context("somebody lives")?.0);
             }
             tokio::time::sleep(PULSE).await;
         }
         bail!("they do not agree: {seen:?}")
+    }
+
+    /// Whether all that live are at one position; then they have made the same of what led there.
+    async fn have_one_state(&self) -> Result<bool> {
+        let mut seen = Vec::new();
+        for number in self.living() {
+            let (_, told) = self.client_of(number)?.member_states().await.pop().context("asked")?;
+            seen.push(told?);
+        }
+        let first = seen.first().context("somebody lives")?;
+        if seen.iter().any(|told| told.position != first.position || told.chain.is_empty()) {
+            return Ok(false);
+        }
+        ensure!(
+            seen.iter().all(|told| told.chain == first.chain && told.state == first.state),
+            "at position {} they have different states: {seen:?}",
+            first.position
+        );
+        Ok(true)
     }
 }

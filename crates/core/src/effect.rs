@@ -149,6 +149,23 @@ fn offer(
     Effect::Offer { worker, offer }
 }
 
+/// The offer that a worker has, once more: it may never have arrived. None if it has not got it.
+pub(crate) fn offer_again(state: &State, attempt: HeldAttempt) -> Option<Effect> {
+    let job = state.job(attempt.job)?;
+    let offered = job.attempt(attempt.token)?;
+    let worker = state.worker(offered.worker)?;
+    let model = job.spec.requirements.model.clone();
+    let offer = Offer {
+        attempt,
+        number: job.attempts,
+        spec: job.spec.clone(),
+        load_model: model.filter(|model| !worker.is_warm(model)),
+        offered_at: offered.offered_at,
+        handoffs: state.handoffs_of(attempt.job).to_vec(),
+    };
+    Some(Effect::Offer { worker: offered.worker, offer })
+}
+
 fn on_attempt(
     state: &State,
     job: JobNo,

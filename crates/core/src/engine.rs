@@ -34,6 +34,8 @@ pub struct Engine {
     /// Effects that wait for their event to be durable.
     pending: VecDeque<(Seq, Effect)>,
     released: Vec<Effect>,
+    /// What the command that is being decided asks to be done once more.
+    repeated: Vec<Effect>,
     durable: Seq,
     /// Who wishes for what is being decided; none: nobody from outside.
     acting: Option<Actor>,
@@ -72,6 +74,7 @@ impl Engine {
             batch: Vec::new(),
             pending: VecDeque::new(),
             released: Vec::new(),
+            repeated: Vec::new(),
             durable,
             acting: None,
             fresh: true,
@@ -156,6 +159,7 @@ impl Engine {
         // Where jobs go is nobody's wish.
         self.acting = None;
         self.place_jobs();
+        self.release_repeated();
         Handled { seq: self.state.seq, result }
     }
 
@@ -310,7 +314,14 @@ impl Engine {
 
     /// Repeats an effect whose event may be long durable.
     pub(crate) fn repeat(&mut self, effect: Effect) {
-        self.pending.push_back((self.state.seq, effect));
+        self.repeated.push(effect);
+    }
+
+    /// With the answer to the command and not before: what a worker is told again when it registers must not
+    /// leave before it is told that it is registered.
+    fn release_repeated(&mut self) {
+        let seq = self.state.seq;
+        self.pending.extend(self.repeated.drain(..).map(|effect| (seq, effect)));
         self.durable(self.durable);
     }
 

@@ -86,7 +86,7 @@ impl<E: Edge> Host<E> {
             connections: FixedMap::default(),
             waiters: Waiters::default(),
             swept_at: Timestamp(0),
-            schedule: Schedule::new(rule, snapshot),
+            schedule: Schedule::new(rule, snapshot, head.seq),
             unkept: None,
             defect: None,
         }

@@ -27,6 +27,10 @@ const PIECES_AT_DISK_MAX: usize = 8;
 /// to it then than to the journal, also where jobs pile up and every snapshot is larger than the last.
 const EVENTS_PER_JOB: u64 = 2;
 
+/// Whoever had to replay this part of the events between two snapshots when it started saves what it has:
+/// one that is killed again and again would else take longer with each start.
+const REPLAYED_SHARE: u64 = 20;
+
 /// The engine that a snapshot stands for; what the journal holds behind it is still to be replayed.
 /// The configuration that an empty journal starts with is the default one: any other is an event.
 pub fn restore(snapshot: Option<&Snapshot>) -> Result<Engine, SnapshotError> {
@@ -78,6 +82,8 @@ pub(crate) struct Schedule<E: Edge> {
     writing: bool,
     /// The driver is to drop what it has begun.
     abandoned: bool,
+    /// So much was replayed when this host came to life that it is to be saved at the next chance.
+    overdue: bool,
 }
 
 /// A snapshot that is being taken.
@@ -93,8 +99,9 @@ struct Taking<E: Edge> {
 }
 
 impl<E: Edge> Schedule<E> {
-    /// `saved` is the position of the snapshot that is there.
-    pub(crate) fn new(rule: SnapshotRule, saved: Seq) -> Schedule<E> {
+    /// `saved` is the position of the snapshot that is there, and `head` how far the journal went behind it.
+    pub(crate) fn new(rule: SnapshotRule, saved: Seq, head: Seq) -> Schedule<E> {
+        let replayed = head.0.saturating_sub(saved.0);
         Schedule {
             rule,
             wanted: Vec::new(),
@@ -104,12 +111,14 @@ impl<E: Edge> Schedule<E> {
             saved_before: saved,
             writing: false,
             abandoned: false,
+            overdue: replayed >= (rule.every / REPLAYED_SHARE).max(1),
         }
     }
 
     fn is_due(&self, state: &State) -> bool {
         let events = state.seq().0.saturating_sub(self.last.0);
-        events >= self.rule.every.max(state.jobs.len() as u64 * EVENTS_PER_JOB).max(1)
+        let every = if self.overdue { 1 } else { self.rule.every };
+        events >= every.max(state.jobs.len() as u64 * EVENTS_PER_JOB).max(1)
     }
 
     /// What was frozen is not durable yet, so nothing may be appended behind it.
@@ -161,6 +170,7 @@ impl<E: Edge> Host<E> {
         self.engine.freeze();
         let seq = self.engine.last_seq();
         schedule.last = seq;
+        schedule.overdue = false;
         schedule.taking = Some(Taking {
             seq,
             head: None,

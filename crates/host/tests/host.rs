@@ -64,6 +64,31 @@ fn a_snapshot_of_a_state_that_is_rebuilt_is_abandoned_and_taken_again() {
     assert!(world.answers().contains(&"snapshot not_saved".to_owned()));
 }
 
+/// What a host does that has just replayed so many events behind its last snapshot, of which one is a twentieth of
+/// what is between two.
+fn started_with(replayed: u64) -> Vec<SnapshotWork> {
+    let mut world = World::new(Config::default());
+    world.submit("a");
+    world.append_all();
+    let mut engine = Engine::new(Config::default());
+    let mut head = Head::default();
+    for record in world.journal.read(Seq(1)).unwrap() {
+        let record = record.unwrap();
+        record.entries.iter().for_each(|entry| engine.replay(entry));
+        head = record.head();
+    }
+    let saved = Seq(head.seq.0.saturating_sub(replayed));
+    let mut host: Host<TestEdge> = Host::new(engine, head, saved, SnapshotRule::every(20));
+    host.save_as_follower();
+    host.poll_snapshot().into_iter().collect()
+}
+
+#[test]
+fn whoever_had_much_to_replay_saves_it_at_once() {
+    assert!(started_with(0).is_empty(), "there is nothing new");
+    assert!(matches!(started_with(1)[..], [SnapshotWork::Begin(_)]));
+}
+
 #[test]
 fn at_most_two_batches_are_out_and_each_answers_for_itself() {
     let mut world = World::new(Config::default());

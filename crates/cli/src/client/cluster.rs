@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::membership::{self, Candidate};
-use super::{Connect, block_on};
+use super::{Connect, block_on, verify};
 use crate::exit::Verdict;
 use crate::{output, serve};
 
@@ -65,6 +65,16 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
+    /// Compare what the schedulers have made of the journal: at the same position they must have the same
+    /// history and the same state. Exits with 1 if they do not, or while jobs keep them at different
+    /// positions. Each reads all of its state and decides nothing meanwhile
+    Verify {
+        #[command(flatten)]
+        connect: Connect,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Let another scheduler lead, as before the leader is stopped for long
     Transfer {
         #[command(flatten)]
@@ -98,6 +108,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
             block_on(membership::remove(connect, member, json))
         }
         Action::Status { connect, json } => block_on(status(connect, json)),
+        Action::Verify { connect, json } => block_on(verify::run(connect, json)),
         Action::Transfer { connect, to, json } => block_on(transfer(connect, to, json)),
         Action::Recover { config, json } => recover(config.as_deref(), json),
     }

@@ -35,6 +35,7 @@ pub(crate) mod submit;
 mod submit_file;
 mod time_text;
 pub(crate) mod types;
+mod verify;
 pub(crate) mod workers;
 
 use bellwether_server::config::value;

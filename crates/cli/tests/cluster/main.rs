@@ -3,6 +3,7 @@
 //!
 //! `BELLWETHER_FULL=1` does it often; see docs/cluster.md.
 
+mod contest;
 mod load;
 mod membership;
 mod papers;
@@ -28,7 +29,7 @@ pub(crate) fn rounds(few: usize, many: usize) -> usize {
 pub(crate) fn few(journal: Journal) -> usize {
     match journal {
         Journal::Raft => 3,
-        Journal::Redis | Journal::Postgres => 2,
+        Journal::Redis | Journal::Postgres | Journal::ZooKeeper => 2,
     }
 }
 

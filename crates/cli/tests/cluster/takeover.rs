@@ -16,7 +16,7 @@ const BETWEEN: usize = 90;
 fn many(journal: Journal, with_raft: usize) -> usize {
     match journal {
         Journal::Raft => with_raft,
-        Journal::Redis | Journal::Postgres => 50,
+        Journal::Redis | Journal::Postgres | Journal::ZooKeeper => 50,
     }
 }
 

@@ -5,6 +5,7 @@
 //! answers those who only look.
 
 mod follow;
+mod lease_lock;
 mod lock;
 mod options;
 mod recover;
@@ -30,6 +31,7 @@ use crate::door::{
 };
 use follow::Trouble;
 
+pub use lease_lock::LeaseLock;
 pub use lock::Lock;
 pub use options::SharedOptions;
 pub use recover::{RecoverError, Recovered, recover};
@@ -110,6 +112,11 @@ impl SharedCluster {
             forgotten: Seq(0),
             lost: None,
         })
+    }
+
+    /// As which it stands.
+    pub fn candidate(&self) -> &Candidate {
+        &self.me
     }
 
     /// From now on it stands only while it holds this lock.

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use crate::command::Answer;
+use crate::effect::{Effect, offer_again};
 use crate::engine::Engine;
 use crate::event::Event;
 use crate::model::limits::{LABELS_MAX, TYPES_MAX, WORKER_SLOTS_MAX};
 use crate::model::{
-    Admission, FailureCause, HeldAttempt, JobNo, Phase, Token, WorkerNo, WorkerSpec, WorkerStatus,
+    Admission, FailureCause, Guarantee, HeldAttempt, JobNo, Phase, Token, WorkerNo, WorkerSpec,
+    WorkerStatus,
 };
 use crate::rejection::Rejection;
 
@@ -41,7 +43,8 @@ impl Engine {
         Ok(Answer::Registered { worker: no, unknown })
     }
 
-    /// The same process: what it still holds goes on, what it does not is placed anew.
+    /// The same process: what it still holds goes on, what it does not is placed anew, or offered to it
+    /// again where it may go to nobody else.
     fn welcome_back(&mut self, no: WorkerNo, spec: WorkerSpec, held: &[HeldAttempt]) {
         let worker = self.state.expect_worker(no);
         let missing: Vec<HeldAttempt> =
@@ -49,13 +52,29 @@ impl Engine {
         let changed = *worker.spec != spec;
         let was_gone = worker.status == WorkerStatus::Unreachable;
         for attempt in missing {
-            self.give_up(attempt.job, attempt.token, "the worker came back without it");
+            match self.offered_once(attempt) {
+                Some(offer) => self.repeat(offer),
+                None => {
+                    self.give_up(attempt.job, attempt.token, "the worker came back without it");
+                }
+            }
         }
         if changed && self.state.expect_worker(no).held.is_empty() {
             self.emit(Event::WorkerJoined { worker: no, spec: Arc::new(spec) });
         } else if was_gone {
             self.emit(Event::WorkerReturned { worker: no });
         }
+    }
+
+    /// The offer of a job that is dispatched once, if it has not been answered. A process names all that has
+    /// reached it until its end is confirmed, so this one has not; with the same token it is the same
+    /// dispatch.
+    fn offered_once(&self, attempt: HeldAttempt) -> Option<Effect> {
+        let job = self.state.job(attempt.job)?;
+        let phase = job.attempt(attempt.token)?.phase;
+        let is_once = job.spec.guarantee == Guarantee::AtMostOnce;
+        let is_open = is_once && matches!(phase, Phase::Offered { .. });
+        is_open.then(|| offer_again(&self.state, attempt)).flatten()
     }
 
     /// Everything that the worker held is lost.

@@ -46,6 +46,42 @@ fn at_most_once_is_not_hedged() {
 }
 
 #[test]
+fn an_offer_of_one_dispatch_that_was_lost_is_made_again_to_the_same_process() {
+    check(
+        "
+        worker w1 slots=2; submit a guarantee=at_most_once; submit b; effects
+        restart
+        reconnect w1; effects
+        state a; ack a; complete a
+        ",
+        expect![[r#"
+            assign a w1 | assign b w1 | offer a w1 number 1 | offer b w1 number 1
+            attempt b w1 Undelivered: the worker came back without it | requeue b in 0 us | assign b w1 | revoke b w1 GivenUp | offer b w1 number 2 | offer a w1 number 1
+            a offered on w1, failures 0, crashes 0, returns 0 | start a w1 | complete a w1
+        "#]],
+    );
+}
+
+#[test]
+fn one_dispatch_is_not_made_again_once_it_has_begun_or_to_another_process() {
+    check(
+        "
+        worker w1 slots=2; submit a guarantee=at_most_once; submit b guarantee=at_most_once; ack a
+        restart
+        reconnect w1; effects
+        worker w2; submit c guarantee=at_most_once; effects
+        reconnect w2 new; effects
+        ",
+        expect![[r#"
+            assign a w1 | assign b w1 | start a w1
+            attempt a w1 WorkerLost: the worker came back without it | fail a WorkerLost | offer a w1 number 1 | offer b w1 number 1 | ended a | offer b w1 number 1
+            assign c w2 | offer c w2 number 1
+            attempt c w2 Undelivered: the worker was restarted | fail c Undelivered | revoke c w2 GivenUp | ended c
+        "#]],
+    );
+}
+
+#[test]
 fn at_least_once_starts_with_its_acknowledgement() {
     check(
         "

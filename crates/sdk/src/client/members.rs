@@ -15,6 +15,9 @@ type Link = MembersClient<connection::Link>;
 /// How long one of several is waited for that may be stopped.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 
+/// And for one that reads all of its state.
+const STATE_WITHIN: Duration = Duration::from_secs(30);
+
 impl Client {
     /// What each scheduler at the addresses says of itself and the others.
     pub async fn members(&self) -> Vec<(String, Result<v1::ListMembersResponse, ClientError>)> {
@@ -24,6 +27,23 @@ impl Client {
             let list = within(link.list(v1::ListMembersRequest {})).await;
             let list = list.map_err(|status| self.error_of(&asked, &status));
             told.push((asked.connection.address.clone(), list.map(Response::into_inner)));
+        }
+        told
+    }
+
+    /// What each scheduler at the addresses has made of the journal, and where it is in it.
+    pub async fn member_states(
+        &self,
+    ) -> Vec<(String, Result<v1::MemberStateResponse, ClientError>)> {
+        let mut told = Vec::new();
+        for asked in self.settings.fleet.everybody() {
+            let mut link = MembersClient::new(asked.link.clone());
+            // A large state is not read in a moment.
+            let state = link.state(v1::MemberStateRequest {});
+            let state = tokio::time::timeout(STATE_WITHIN, state).await;
+            let state = state.unwrap_or_else(|_| Err(Status::unavailable("it does not answer")));
+            let state = state.map_err(|status| self.error_of(&asked, &status));
+            told.push((asked.connection.address.clone(), state.map(Response::into_inner)));
         }
         told
     }

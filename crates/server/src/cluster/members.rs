@@ -65,6 +65,11 @@ impl Members {
         Members { standing, handle, seat, here: Arc::new(here), scheme, identity }
     }
 
+    /// The number of this scheduler among the others.
+    pub(crate) fn id(&self) -> MemberId {
+        self.seat.as_ref().map_or(self.here.id, |seat| seat.status().id)
+    }
+
     pub(crate) fn is_alone(&self) -> bool {
         self.seat.is_none()
     }

@@ -7,17 +7,18 @@ use std::time::Duration;
 
 use bellwether_cluster::raft::{JoinError, MembershipError, RaftHandle};
 use bellwether_cluster::shared::{
-    self, Address, Connect, RecoverError, Recovered, SharedCluster, SharedOptions,
+    self, Address, Connect, LeaseLock, Lock, RecoverError, Recovered, SharedCluster, SharedOptions,
+    ZooKeeperLock, ZooKeeperOptions,
 };
 use bellwether_cluster::{Cluster, ClusterError, MemberId};
 use bellwether_journal::OpenError;
 use bellwether_journal::postgres::{PostgresLog, PostgresOptions};
 use bellwether_journal::redis::{RedisLog, RedisOptions};
-use bellwether_journal::shared::SharedLog;
+use bellwether_journal::shared::{Candidate, SharedLog};
 use bellwether_wire::private::PrivateError;
 
 use super::raft;
-use crate::config::{JournalKind, ServerConfig};
+use crate::config::{JournalKind, LockKind, ServerConfig};
 
 /// The folder of the data directory that has what this scheduler knows of the journal of all.
 const FOLDER: &str = "shared";
@@ -55,6 +56,14 @@ pub enum ClusterOpenError {
     Exposed { listen: SocketAddr },
     #[error("cluster.ca needs tls.certificate and tls.key: members show them to each other")]
     CaAlone,
+    #[error(
+        "cluster.lock is {lock}, and members of `journal: raft` elect among themselves; leave it out"
+    )]
+    LockOfRaft { lock: LockKind },
+    #[error("cluster.lock is {lock}, and cluster.lock_url, which says where, is missing")]
+    NoLockUrl { lock: LockKind },
+    #[error("the lock could not be started: {0}")]
+    Lock(std::io::Error),
     #[error("failed to listen on {address} for other members: {source}")]
     Listen { address: SocketAddr, source: std::io::Error },
     #[error("failed to make the folder {folder}: {source}")]
@@ -117,6 +126,9 @@ pub(crate) fn open(
         JournalKind::Redis => take_part(config, addresses, redis(config)?),
         JournalKind::Postgres => take_part(config, addresses, postgres(config)?),
         JournalKind::Raft => {
+            if config.cluster.lock != LockKind::Journal {
+                return Err(ClusterOpenError::LockOfRaft { lock: config.cluster.lock });
+            }
             let cluster = raft::take_part(config, addresses)?;
             let members = Some(Arc::new(cluster.handle()));
             Ok(Opened { cluster: Box::new(cluster), members })
@@ -152,8 +164,53 @@ fn take_part(
         poll_every: (lease / LOOKS).min(LOOK_MAX),
         ..SharedOptions::default()
     };
-    let cluster = Box::new(SharedCluster::open(&folder, address, connect, options)?);
-    Ok(Opened { cluster, members: None })
+    let mut cluster = SharedCluster::open(&folder, address, connect, options)?;
+    if let Some(lock) = lock(config, cluster.candidate().clone(), options)? {
+        cluster.elect_by(lock);
+    }
+    Ok(Opened { cluster: Box::new(cluster), members: None })
+}
+
+/// What elects, if it is not the journal.
+fn lock(
+    config: &ServerConfig,
+    me: Candidate,
+    options: SharedOptions,
+) -> Result<Option<Box<dyn Lock>>, ClusterOpenError> {
+    let (cluster, name) = (&config.cluster, &config.cluster.name);
+    let lock = cluster.lock;
+    let place = match (lock, cluster.lock_url.as_str()) {
+        (LockKind::Journal, _) => return Ok(None),
+        // The journal's own server, if that is one.
+        (LockKind::Redis, "") if config.journal == JournalKind::Redis => cluster.url.clone(),
+        (LockKind::Redis | LockKind::ZooKeeper, "") => {
+            return Err(ClusterOpenError::NoLockUrl { lock });
+        }
+        (LockKind::Redis | LockKind::ZooKeeper, given) => given.to_owned(),
+    };
+    Ok(Some(match lock {
+        LockKind::Journal | LockKind::Redis => {
+            let options_of_log = RedisOptions {
+                url: place,
+                authorities: None,
+                prefix: format!("{name}-lock"),
+                // A lock that is forgotten is taken again; what must not be lost is in the journal.
+                allow_loss: true,
+            };
+            let connect: Connect = Arc::new(move || {
+                Ok(Box::new(RedisLog::new(&options_of_log)?) as Box<dyn SharedLog>)
+            });
+            Box::new(LeaseLock::start(connect, me, options).map_err(ClusterOpenError::Lock)?)
+        }
+        LockKind::ZooKeeper => {
+            let options = ZooKeeperOptions {
+                servers: place,
+                folder: format!("/{name}"),
+                session: options.lease,
+            };
+            Box::new(ZooKeeperLock::start(options).map_err(ClusterOpenError::Lock)?)
+        }
+    }))
 }
 
 fn url(config: &ServerConfig) -> Result<String, ClusterOpenError> {

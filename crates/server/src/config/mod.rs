@@ -147,6 +147,41 @@ pub struct Cluster {
     pub lease: Option<Duration>,
     /// Takes a server that may lose what it has acknowledged when it crashes.
     pub allow_loss: bool,
+    /// What chooses who stands, where the journal is in a server that all share.
+    pub lock: LockKind,
+    /// Where the lock is; empty: where the journal is.
+    pub lock_url: String,
+}
+
+/// What elects a leader. Whatever it is, the journal fences.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LockKind {
+    /// The lease in the journal itself.
+    Journal,
+    Redis,
+    ZooKeeper,
+}
+
+impl LockKind {
+    /// As it is written in the settings.
+    pub fn named(name: &str) -> Option<LockKind> {
+        match name {
+            "journal" => Some(LockKind::Journal),
+            "redis" => Some(LockKind::Redis),
+            "zookeeper" => Some(LockKind::ZooKeeper),
+            _ => None,
+        }
+    }
+}
+
+impl std::fmt::Display for LockKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            LockKind::Journal => "journal",
+            LockKind::Redis => "redis",
+            LockKind::ZooKeeper => "zookeeper",
+        })
+    }
 }
 
 impl JournalKind {
@@ -289,6 +324,8 @@ impl Default for Cluster {
             ca: None,
             lease: None,
             allow_loss: false,
+            lock: LockKind::Journal,
+            lock_url: String::new(),
         }
     }
 }

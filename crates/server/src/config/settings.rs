@@ -14,7 +14,9 @@ use super::queue::{self, Environment, QueueDraft};
 use super::secret::Keeper;
 use super::value::{Parsed, bytes, number, share, span, switch};
 use super::webhook::{self, WebhookDrafts};
-use super::{Auth, ClickHouse, JournalKind, LoadError, LogFormat, Otlp, ServerConfig, TlsFiles};
+use super::{
+    Auth, ClickHouse, JournalKind, LoadError, LockKind, LogFormat, Otlp, ServerConfig, TlsFiles,
+};
 
 const PREFIX: &str = "BELLWETHER_";
 const DURATION_BY_TYPE: &str = "duration_by_type.";
@@ -229,6 +231,8 @@ settings! { FIXED:
     "cluster.grpc": |d, v| { d.config.cluster.grpc = Some(v.to_owned()); Ok(()) };
     "cluster.http": |d, v| { d.config.cluster.http = Some(v.to_owned()); Ok(()) };
     "cluster.allow_loss": |d, v| { d.config.cluster.allow_loss = switch(v)?; Ok(()) };
+    "cluster.lock": |d, v| { d.config.cluster.lock = lock(v)?; Ok(()) };
+    "cluster.lock_url": |d, v| { d.config.cluster.lock_url = v.to_owned(); Ok(()) };
     "cluster.listen": |d, v| { d.config.cluster.listen = address(v)?; Ok(()) };
     "cluster.address": |d, v| { d.config.cluster.address = Some(v.to_owned()); Ok(()) };
     "cluster.ca": |d, v| { d.config.cluster.ca = Some(PathBuf::from(v)); Ok(()) };
@@ -327,6 +331,10 @@ settings! { LIVE:
 
 fn journal(text: &str) -> Parsed<JournalKind> {
     JournalKind::named(text).ok_or("file, sqlite, redis, postgres or raft")
+}
+
+fn lock(text: &str) -> Parsed<LockKind> {
+    LockKind::named(text).ok_or("journal, redis or zookeeper")
 }
 
 fn address(text: &str) -> Parsed<std::net::SocketAddr> {

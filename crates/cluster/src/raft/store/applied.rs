@@ -53,6 +53,17 @@ impl Applied {
         Applied { base, now, memberships, recent: VecDeque::new(), recent_bytes: 0 }
     }
 
+    /// What stands at a record that ends at `head`; `others` are the entries without a record since the base.
+    pub(super) fn up_to(base: Mark, others: &[LogEntry], last: LogId, head: Head) -> Applied {
+        let mut applied = Applied::new(base);
+        for entry in others {
+            applied.take_membership(entry);
+        }
+        applied.now.last = Some(last);
+        applied.now.head = head;
+        applied
+    }
+
     pub(crate) fn base(&self) -> &Mark {
         &self.base
     }
@@ -105,15 +116,18 @@ impl Applied {
                 self.remember(Recent { prior, head, bytes: proposal.record.clone() });
                 self.now.head = head;
             }
-            EntryPayload::Membership(membership) => {
-                let numbers = membership.nodes().map(|(id, _)| u16::try_from(*id).unwrap_or(0));
-                self.now.last_member = numbers.fold(self.now.last_member, u16::max);
-                self.now.membership = StoredMembership::new(Some(entry.log_id), membership.clone());
-                self.memberships.push(self.now.membership.clone());
-            }
+            EntryPayload::Membership(_) => self.take_membership(entry),
         }
         self.now.last = Some(entry.log_id);
         Ok(self.now.head)
+    }
+
+    fn take_membership(&mut self, entry: &LogEntry) {
+        let EntryPayload::Membership(membership) = &entry.payload else { return };
+        let numbers = membership.nodes().map(|(id, _)| u16::try_from(*id).unwrap_or(0));
+        self.now.last_member = numbers.fold(self.now.last_member, u16::max);
+        self.now.membership = StoredMembership::new(Some(entry.log_id), membership.clone());
+        self.memberships.push(self.now.membership.clone());
     }
 
     fn remember(&mut self, recent: Recent) {

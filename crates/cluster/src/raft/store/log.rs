@@ -209,9 +209,12 @@ impl RaftLogStorage<Records> for LogStore {
     async fn truncate(&mut self, since: LogId) -> Result<(), StorageError> {
         let cut = self.store.shared.writer.change(Change::TruncateFrom(since.index)).await;
         cut.map_err(write_failed)?;
+        let purged = self.store.tail().purged.map(|purged| purged.index);
         let before = match since.index.checked_sub(1) {
-            Some(index) => self.store.reads().entry_at(index).map_err(read_failed)?,
-            None => None,
+            Some(index) if Some(index) > purged => {
+                self.store.reads().entry_at(index).map_err(read_failed)?
+            }
+            Some(_) | None => None,
         };
         let mut tail = self.store.tail();
         tail.cut_from(since.index);

@@ -22,6 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bellwether_core::model::Seq;
 use bellwether_journal::disk::{DirectoryLock, SnapshotFiles};
 use bellwether_journal::{Damage, Flaw, Head, OpenError, ReadError, Reader, Snapshots};
+use openraft::EntryPayload;
 
 use super::bell::Bell;
 use super::types::{LogId, Vote};
@@ -79,7 +80,7 @@ impl Store {
         let tail = open_tail(&database, id, &applied)?;
         let reads = Database::look(dir).map_err(schema::open_error)?;
         let readable = Arc::new(AtomicU64::new(applied.index().unwrap_or(0)));
-        let writer = Writer::start(database)?;
+        let writer = Writer::start(database, applied.base().last.map(|base| base.index))?;
         let shared = Shared {
             dir: dir.to_owned(),
             tail: Mutex::new(tail),
@@ -160,11 +161,16 @@ impl Store {
     }
 }
 
-/// Reads what is known to be committed, verified. A snapshot was taken of what is, too.
+/// Reads what is known to be committed, verified. A snapshot was taken of what is, too, and what it stands for
+/// is not read again: a start takes as long as what has happened since, not as what is kept.
 fn replay(database: &Database, dir: &Path, base: Mark) -> Result<Applied, OpenError> {
     let snapshot = SnapshotFiles::new(dir).head()?;
     let committed = database.committed().map_err(schema::open_error)?;
-    let mut applied = Applied::new(base);
+    let mut applied = match snapshot {
+        Some(head) if head.seq > base.head.seq => from_snapshot(database, &base, head)?,
+        Some(_) | None => None,
+    }
+    .unwrap_or_else(|| Applied::new(base));
     for entry in database.entries_after(applied.index()) {
         let entry = entry.map_err(schema::open_error)?;
         let marked = committed.is_some_and(|committed| entry.log_id.index <= committed.index);
@@ -180,13 +186,38 @@ fn replay(database: &Database, dir: &Path, base: Mark) -> Result<Applied, OpenEr
     }
 }
 
+/// What is committed up to the record that the snapshot ends with; none if the log has no such record, which
+/// whoever reads all of it can explain.
+fn from_snapshot(
+    database: &Database,
+    base: &Mark,
+    head: Head,
+) -> Result<Option<Applied>, OpenError> {
+    let found = || -> Result<Option<Applied>, schema::StoreError> {
+        let Some(index) = database.holder_of(head.seq)? else { return Ok(None) };
+        let Some(entry) = database.entry_at(index)? else { return Ok(None) };
+        match &entry.payload {
+            EntryPayload::Normal(proposal) if proposal.head == head => {}
+            EntryPayload::Normal(_) | EntryPayload::Blank | EntryPayload::Membership(_) => {
+                return Ok(None);
+            }
+        }
+        let since = base.last.map(|base| base.index);
+        let others = database.others_between(since, index)?;
+        Ok(Some(Applied::up_to(base.clone(), &others, entry.log_id, head)))
+    };
+    found().map_err(schema::open_error)
+}
+
 fn lost(end: Head, acknowledged: Seq) -> Damage {
     Damage { at: end.seq.next(), flaw: Flaw::Lost { acknowledged } }
 }
 
 fn open_tail(database: &Database, id: MemberId, applied: &Applied) -> Result<Tail, OpenError> {
     let purged = applied.base().last;
-    let last = database.last().map_err(schema::open_error)?.or(purged);
+    // What is forgotten may still lie there.
+    let behind = purged.map(|purged| purged.index);
+    let last = database.last(behind).map_err(schema::open_error)?.or(purged);
     let vote = database.vote().map_err(schema::open_error)?.map(|mut vote| {
         // A reign does not outlive its process: to lead again, the member stands again.
         if vote.leader_id().node_id == u64::from(id.0) {

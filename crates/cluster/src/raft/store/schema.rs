@@ -21,6 +21,8 @@ const FILE: &str = "raft.sqlite";
 const FETCH_ENTRIES: usize = 500;
 /// And about how many bytes of them.
 const FETCH_BYTES: usize = 4 << 20;
+/// Entries that are forgotten along with an append: a purge of all at once would hold up the next ones.
+const FORGET_ENTRIES: u64 = 200;
 /// Pages in SQLite's own log at which it is copied into the database.
 const CHECKPOINT_PAGES: u32 = 4_000;
 
@@ -83,6 +85,7 @@ impl Database {
                  position INTEGER PRIMARY KEY, first INTEGER, entry BLOB NOT NULL,
                  hash BLOB NOT NULL);
              CREATE INDEX IF NOT EXISTS log_first ON log (first) WHERE first IS NOT NULL;
+             CREATE INDEX IF NOT EXISTS log_others ON log (position) WHERE first IS NULL;
              CREATE TABLE IF NOT EXISTS notes (
                  name TEXT PRIMARY KEY, value BLOB NOT NULL, hash BLOB NOT NULL) WITHOUT ROWID;
              COMMIT;",
@@ -171,6 +174,18 @@ impl Database {
         Ok(())
     }
 
+    /// The same for a few of the oldest entries; whether that was all.
+    pub(super) fn forget_some_up_to(&self, index: u64) -> Result<bool, StoreError> {
+        let sql = "SELECT MIN(position) FROM log";
+        let oldest: Option<i64> = self.0.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+        let Some(oldest) = oldest.map(unsigned).filter(|oldest| *oldest <= index) else {
+            return Ok(true);
+        };
+        let last = index.min(oldest + FORGET_ENTRIES);
+        self.0.prepare_cached("DELETE FROM log WHERE position <= ?1")?.execute([signed(last)])?;
+        Ok(last == index)
+    }
+
     /// The work as a whole, or none of it; durable when it returns.
     pub(super) fn transaction(
         &self,
@@ -185,9 +200,12 @@ impl Database {
         done
     }
 
-    pub(super) fn last(&self) -> Result<Option<LogId>, StoreError> {
-        let sql = "SELECT entry, hash FROM log ORDER BY position DESC LIMIT 1";
-        let found = self.0.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    /// The last entry behind this place.
+    pub(super) fn last(&self, behind: Option<u64>) -> Result<Option<LogId>, StoreError> {
+        let sql = "SELECT entry, hash FROM log WHERE position >= ?1 ORDER BY position DESC LIMIT 1";
+        let from = signed(behind.map_or(0, |behind| behind + 1));
+        let found =
+            self.0.query_row(sql, [from], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
         found.map(|(bytes, hash)| Ok(entry(bytes, hash)?.log_id)).transpose()
     }
 
@@ -208,6 +226,25 @@ impl Database {
         let sql = "SELECT position FROM log WHERE first = ?1 AND first IS NOT NULL";
         let found = self.0.prepare_cached(sql)?.query_row([signed(seq.0)], |row| row.get(0));
         Ok(found.optional()?.map(unsigned))
+    }
+
+    /// The entries without a record behind one place and up to another.
+    pub(super) fn others_between(
+        &self,
+        behind: Option<u64>,
+        up_to: u64,
+    ) -> Result<Vec<LogEntry>, StoreError> {
+        let mut statement = self.0.prepare_cached(
+            "SELECT entry, hash FROM log WHERE first IS NULL AND position >= ?1 AND position <= ?2
+             ORDER BY position",
+        )?;
+        let from = behind.map_or(0, |behind| behind + 1);
+        let mut rows = statement.query([signed(from), signed(up_to)])?;
+        let mut entries = Vec::new();
+        while let Some(row) = rows.next()? {
+            entries.push(entry(row.get(0)?, row.get(1)?)?);
+        }
+        Ok(entries)
     }
 
     /// How far the journal went at this place.

@@ -1,7 +1,7 @@
 //! The one thread that writes, so that nothing waits for the disk but what needs it.
 
 use std::io;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -64,13 +64,14 @@ impl Done {
 }
 
 impl Writer {
-    pub(super) fn start(database: Database) -> io::Result<Writer> {
+    /// Entries up to `forgotten` count no more, and may still be there.
+    pub(super) fn start(database: Database, forgotten: Option<u64>) -> io::Result<Writer> {
         let (work, inbox) = channel();
         let busy = Busy::default();
         let shared = Arc::clone(&busy);
         let thread = std::thread::Builder::new()
             .name("raft-log".to_owned())
-            .spawn(move || run(&database, &inbox, &shared))?;
+            .spawn(move || run(&database, &inbox, &shared, forgotten))?;
         Ok(Writer { work: Some(work), thread: Some(thread), busy })
     }
 
@@ -102,21 +103,19 @@ impl Drop for Writer {
     }
 }
 
-fn run(database: &Database, inbox: &Receiver<Work>, busy: &Busy) {
-    let mut committed: Option<LogId> = None;
+fn run(database: &Database, inbox: &Receiver<Work>, busy: &Busy, forgotten: Option<u64>) {
+    let mut disk = Disk { database, committed: None, forgetting: forgotten };
     let mark_busy = |since| *busy.lock().unwrap_or_else(PoisonError::into_inner) = since;
-    for work in inbox {
+    while let Some(work) = disk.next(inbox) {
         mark_busy(Some(Instant::now()));
         let (result, done) = match work {
             Work::Committed(log_id) => {
-                committed = Some(log_id);
+                disk.committed = Some(log_id);
                 mark_busy(None);
                 continue;
             }
-            Work::Append { rows, done } => (append(database, &rows, committed.take()), done),
-            Work::Change { change, done } => {
-                (database.transaction(|database| make(database, change)), done)
-            }
+            Work::Append { rows, done } => (disk.append(&rows), done),
+            Work::Change { change, done } => (disk.make(change), done),
         };
         mark_busy(None);
         let failed = result.is_err();
@@ -126,31 +125,73 @@ fn run(database: &Database, inbox: &Receiver<Work>, busy: &Busy) {
             return;
         }
     }
-    if let Some(committed) = committed {
+    if let Some(committed) = disk.committed {
         // An orderly end; if it fails, whoever leads tells again what is committed.
         drop(database.write_committed(&committed));
     }
 }
 
-fn append(database: &Database, rows: &[Row], committed: Option<LogId>) -> Result<(), StoreError> {
-    database.transaction(|database| {
-        database.append(rows)?;
-        committed.map_or(Ok(()), |committed| database.write_committed(&committed))
-    })
+struct Disk<'a> {
+    database: &'a Database,
+    /// Not written yet.
+    committed: Option<LogId>,
+    /// Up to here entries are on their way out. The base says so already, so they count for nothing.
+    forgetting: Option<u64>,
 }
 
-fn make(database: &Database, change: Change) -> Result<(), StoreError> {
-    match change {
-        Change::Vote(vote) => database.write_vote(&vote),
-        Change::TruncateFrom(index) => database.truncate_from(index),
-        Change::ForgetUpTo(index, base) => {
-            database.forget_up_to(index)?;
-            database.write_base(&base)
+impl Disk<'_> {
+    /// The next thing to do; meanwhile what is to be forgotten is, a little at a time.
+    fn next(&mut self, inbox: &Receiver<Work>) -> Option<Work> {
+        while self.forgetting.is_some() {
+            match inbox.try_recv() {
+                Ok(work) => return Some(work),
+                Err(TryRecvError::Disconnected) => return None,
+                Err(TryRecvError::Empty) => {
+                    let forgotten = self.database.transaction(|_| self.forget_some());
+                    if let Err(error) = forgotten {
+                        // The next append fails as well, and says so to somebody who waits for it.
+                        tracing::warn!(%error, "the log keeps more than it needs to");
+                        self.forgetting = None;
+                    }
+                }
+            }
         }
-        Change::Installing(mark) => database.write_installing(Some(&mark)),
-        Change::Installed(mark) => {
-            database.write_base(&mark)?;
-            database.write_installing(None)
+        inbox.recv().ok()
+    }
+
+    fn forget_some(&mut self) -> Result<(), StoreError> {
+        if let Some(index) = self.forgetting
+            && self.database.forget_some_up_to(index)?
+        {
+            self.forgetting = None;
         }
+        Ok(())
+    }
+
+    fn append(&mut self, rows: &[Row]) -> Result<(), StoreError> {
+        let committed = self.committed.take();
+        self.database.transaction(|database| {
+            database.append(rows)?;
+            // With the sync that is needed anyway.
+            self.forget_some()?;
+            committed.map_or(Ok(()), |committed| database.write_committed(&committed))
+        })
+    }
+
+    fn make(&mut self, change: Change) -> Result<(), StoreError> {
+        self.database.transaction(|database| match change {
+            Change::Vote(vote) => database.write_vote(&vote),
+            Change::TruncateFrom(index) => database.truncate_from(index),
+            Change::ForgetUpTo(index, base) => {
+                database.write_base(&base)?;
+                self.forgetting = Some(index);
+                Ok(())
+            }
+            Change::Installing(mark) => database.write_installing(Some(&mark)),
+            Change::Installed(mark) => {
+                database.write_base(&mark)?;
+                database.write_installing(None)
+            }
+        })
     }
 }

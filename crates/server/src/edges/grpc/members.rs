@@ -3,6 +3,7 @@
 use std::pin::Pin;
 
 use bellwether_cluster::MemberId;
+use bellwether_journal::state;
 use bellwether_wire::v1;
 use bellwether_wire::v1::members_server::Members;
 use tokio_stream::wrappers::WatchStream;
@@ -36,6 +37,23 @@ impl Members for MembersService {
         _request: Request<v1::ListMembersRequest>,
     ) -> Result<Response<v1::ListMembersResponse>, Status> {
         Ok(Response::new(self.desk.members.list(self.desk.handle.durable())))
+    }
+
+    async fn state(
+        &self,
+        _request: Request<v1::MemberStateRequest>,
+    ) -> Result<Response<v1::MemberStateResponse>, Status> {
+        let member = self.desk.members.id().0.into();
+        let told = self.desk.handle.ask(move |view| {
+            let is_durable = view.durable.seq == view.state.seq();
+            v1::MemberStateResponse {
+                member,
+                position: view.state.seq().0,
+                chain: is_durable.then(|| view.durable.chain.0.to_vec()).unwrap_or_default().into(),
+                state: state::hash(view.state).to_vec().into(),
+            }
+        });
+        Ok(Response::new(told.await.map_err(status)?))
     }
 
     async fn transfer(

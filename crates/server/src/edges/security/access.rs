@@ -57,6 +57,7 @@ const TABLE: &[(&str, Access)] = &[
     ("/bellwether.v1.WorkerLink/Introduce", Access::Holders),
     ("/bellwether.v1.Members/Watch", Access::Holders),
     ("/bellwether.v1.Members/List", LOOK),
+    ("/bellwether.v1.Members/State", STEER),
     ("/bellwether.v1.Members/Transfer", STEER),
     ("/bellwether.v1.Members/Remove", STEER),
     ("/grpc.health.v1.Health/Check", Access::Everybody),
