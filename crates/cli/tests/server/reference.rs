@@ -31,6 +31,7 @@ fn every_command_of_a_client_has_an_example() {
         "cluster recover",
         "cluster remove",
         "cluster transfer",
+        "cluster verify",
         "soak",
     ];
     let reference = printed(&["reference"]);
