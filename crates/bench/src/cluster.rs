@@ -127,6 +127,20 @@ impl Cluster {
         Cluster::begin(binary, journal, Grounds::default(), count).await
     }
 
+    /// The same with settings besides, as variables.
+    ///
+    /// # Errors
+    /// As [`Cluster::start`].
+    pub async fn start_with(
+        binary: &Path,
+        journal: Journal,
+        count: usize,
+        settings: Vec<(&'static str, String)>,
+    ) -> Result<Cluster> {
+        let grounds = Grounds { settings, ..Grounds::default() };
+        Cluster::begin(binary, journal, grounds, count).await
+    }
+
     /// One on each of the grounds.
     ///
     /// # Errors
@@ -308,6 +322,10 @@ impl Cluster {
             Some(_) => format!("https://{}", self.address(number)),
             None => self.address(number),
         }
+    }
+
+    pub fn data_dir(&self, number: usize) -> &Path {
+        &self.members[number].data_dir
     }
 
     /// Where other members reach it.

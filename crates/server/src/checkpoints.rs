@@ -20,6 +20,7 @@ use bellwether_wire::signing::key_file::{self, KeyFileError};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::cluster::Members;
 use crate::event_loop::{Handle, clock};
 use crate::identity::Identity;
 
@@ -48,18 +49,19 @@ pub(crate) fn key(data_dir: &Path) -> Result<Secret, KeyFileError> {
 pub(crate) struct Signer {
     pub(crate) secret: Secret,
     pub(crate) scheduler: Identity,
-    pub(crate) epoch: Epoch,
+    /// Of several schedulers the one that leads signs, each with its own key.
+    pub(crate) members: Members,
     pub(crate) data_dir: PathBuf,
     pub(crate) export: Option<PathBuf>,
 }
 
 impl Signer {
-    fn sign(&self, head: Head) -> Checkpoint {
+    fn sign(&self, head: Head, epoch: Epoch) -> Checkpoint {
         let draft = Draft {
             scheduler: Name::fixed(self.scheduler.as_str()),
             position: head.seq,
             chain: head.chain.0,
-            epoch: self.epoch,
+            epoch,
             at: clock::wall(),
         };
         sign(draft, &self.secret)
@@ -123,8 +125,10 @@ impl Checkpoints {
 
     /// Once the loop has ended, here.
     pub(crate) async fn last(self, head: Head) {
-        if head.seq > Seq(0) {
-            let checkpoint = self.signer.sign(head);
+        if head.seq > Seq(0)
+            && let Ok(epoch) = self.signer.members.check_leads()
+        {
+            let checkpoint = self.signer.sign(head, epoch);
             keep(&self.signer, checkpoint).await;
         }
     }
@@ -144,11 +148,15 @@ async fn run(
             // Sent or dropped: both mean that it is over.
             _ = stopped.wait_for(|stopped| *stopped) => return,
         }
-        let Ok(head) = handle.ask(|view| view.durable).await else { continue };
+        if signer.members.check_leads().is_err() {
+            continue;
+        }
+        let seen = handle.ask(|view| (view.durable, view.epoch)).await;
+        let Ok((head, epoch)) = seen else { continue };
         if head.seq <= known {
             continue;
         }
-        let checkpoint = signer.sign(head);
+        let checkpoint = signer.sign(head, epoch);
         let command = Command::Checkpoint(Box::new(checkpoint.clone()));
         keep(&signer, checkpoint).await;
         match handle.command(vec![command]).await {

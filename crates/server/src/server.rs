@@ -152,7 +152,7 @@ pub struct Server {
     reign: Reign,
     members: Members,
     /// None among several schedulers: each has a key of its own.
-    checkpoints: Option<Checkpoints>,
+    checkpoints: Checkpoints,
     /// None: nobody is asked for a token.
     keyring: Option<Arc<Keyring>>,
     /// None: it serves without TLS.
@@ -200,19 +200,14 @@ impl Server {
         let (desk, metrics) = started.await.map_err(|panic| StartError::Thread(panic.into()))??;
         let (handle, members) = (desk.handle.clone(), desk.members.clone());
         let identity = desk.registrar.scheduler.clone();
-        let checkpoints = match members.is_alone() {
-            true => {
-                let signer = Signer {
-                    secret: checkpoints::key(&config.data_dir)?,
-                    scheduler: identity.clone(),
-                    epoch: desk.registrar.epoch(),
-                    data_dir: config.data_dir.clone(),
-                    export: config.checkpoints.file.clone(),
-                };
-                Some(Checkpoints::start(signer, handle.clone(), config.checkpoints.every))
-            }
-            false => None,
+        let signer = Signer {
+            secret: checkpoints::key(&config.data_dir)?,
+            scheduler: identity.clone(),
+            members: members.clone(),
+            data_dir: config.data_dir.clone(),
+            export: config.checkpoints.file.clone(),
         };
+        let checkpoints = Checkpoints::start(signer, handle.clone(), config.checkpoints.every);
         let tracing = config.otlp.as_ref().map(Tracing::new);
         let means = Means {
             config: Arc::new(config.clone()),
@@ -349,14 +344,12 @@ impl Server {
     /// they run goes on.
     pub async fn shutdown(mut self) {
         self.health.set_service_status("", ServingStatus::NotServing).await;
-        if let Some(checkpoints) = &mut self.checkpoints {
-            checkpoints.stop().await;
-        }
+        self.checkpoints.stop().await;
         self.members.hand_over().await;
         let reign = self.reign.quiet().await;
         let head = self.handle.stop().await;
-        if let (Some(checkpoints), Some(head)) = (self.checkpoints, head) {
-            checkpoints.last(head).await;
+        if let Some(head) = head {
+            self.checkpoints.last(head).await;
         }
         reign.end().await;
         if self.stop_serving.send(()).is_err() {

@@ -7,7 +7,8 @@ use bellwether_core::words;
 use crate::v1::reason::Kind as Reason;
 use crate::v1::shortage::What as Lacking;
 use crate::v1::{
-    AttemptState, JobState, LogStream, SchedulerRole, ScoreTerm, WaitReason, WorkerStatus,
+    AttemptState, JobState, LogStream, SchedulerRole, SchedulerStanding, ScoreTerm, WaitReason,
+    WorkerStatus,
 };
 use crate::{Mirror as _, v1};
 
@@ -179,6 +180,12 @@ words!(
     AttemptState:
     Offered => "offered", Running => "running", Completed => "completed", Failed => "failed",
     Revoked => "revoked";
+    Unspecified => "unknown"
+);
+words!(
+    SchedulerStanding:
+    Alone => "alone", Following => "following", Standing => "standing", Acceding => "acceding",
+    Reigning => "leading", Learning => "learning";
     Unspecified => "unknown"
 );
 words!(

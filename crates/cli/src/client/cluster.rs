@@ -182,7 +182,7 @@ fn line((address, told): &(String, Told)) -> String {
     format!(
         "{address:<28} {:>6} {:<10} {:>10} {:>8}  {leader}\n",
         told.member,
-        part(told.standing()),
+        told.standing().as_str(),
         told.applied,
         told.committed.saturating_sub(told.applied),
     )
@@ -195,7 +195,7 @@ fn as_json((address, told): &(String, Told)) -> Value {
             json!({
                 "scheduler": address,
                 "member": told.member,
-                "part": part(told.standing()),
+                "part": told.standing().as_str(),
                 "position": told.applied,
                 "behind": told.committed.saturating_sub(told.applied),
                 "leader": (!leader.grpc.is_empty()).then_some(leader.grpc),
@@ -209,18 +209,6 @@ fn as_json((address, told): &(String, Told)) -> Value {
 
 fn member_as_json(member: &v1::Member) -> Value {
     json!({ "member": member.member, "address": member.address, "votes": member.votes })
-}
-
-fn part(standing: v1::SchedulerStanding) -> &'static str {
-    match standing {
-        v1::SchedulerStanding::Unspecified => "unknown",
-        v1::SchedulerStanding::Alone => "alone",
-        v1::SchedulerStanding::Following => "following",
-        v1::SchedulerStanding::Standing => "standing",
-        v1::SchedulerStanding::Acceding => "acceding",
-        v1::SchedulerStanding::Reigning => "leading",
-        v1::SchedulerStanding::Learning => "learning",
-    }
 }
 
 async fn transfer(connect: Connect, to: u32, json: bool) -> anyhow::Result<Verdict> {

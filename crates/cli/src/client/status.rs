@@ -53,7 +53,14 @@ fn readable(status: &v1::StatusResponse) -> String {
         status.breaker().as_str(),
     );
     if !status.leader.is_empty() {
-        text.push_str(&format!("  follows  {}, epoch {}\n", status.leader, status.epoch));
+        text.push_str(&format!(
+            "  follows  {}, epoch {}, {} events behind\n",
+            status.leader, status.epoch, status.behind
+        ));
+    } else if status.role() == v1::SchedulerRole::Leader {
+        text.push_str(&format!("  leads    in epoch {}\n", status.epoch));
+    } else if status.role() == v1::SchedulerRole::Follower {
+        text.push_str("  follows  nobody: no scheduler is known to lead\n");
     }
     if !status.paused_types.is_empty() {
         text.push_str(&format!("  paused   {}\n", status.paused_types.join(", ")));

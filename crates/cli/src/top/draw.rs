@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use bellwether_sdk::v1;
 use bellwether_wire::words::{counted, span};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -65,11 +66,30 @@ fn draw_head(frame: &mut Frame<'_>, area: Rect, app: &App) {
     let title = format!(
         " bellwether {} · {} · position {} ",
         status.version,
-        status.role().as_str(),
+        part(status),
         status.position
     );
     let lines = vec![Line::from(first), Line::from(second)];
     frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(title)), area);
+}
+
+/// What the scheduler is among others, and how it does there.
+fn part(status: &v1::StatusResponse) -> String {
+    let role = status.role();
+    match role {
+        v1::SchedulerRole::Leader => format!("{}, epoch {}", role.as_str(), status.epoch),
+        v1::SchedulerRole::Follower if status.leader.is_empty() => {
+            format!("{}, nobody leads", role.as_str())
+        }
+        v1::SchedulerRole::Follower => format!(
+            "{} of {}, epoch {}, {} behind",
+            role.as_str(),
+            status.leader,
+            status.epoch,
+            status.behind
+        ),
+        v1::SchedulerRole::Alone | v1::SchedulerRole::Unspecified => role.as_str().to_owned(),
+    }
 }
 
 fn draw_trends(frame: &mut Frame<'_>, area: Rect, app: &App) {

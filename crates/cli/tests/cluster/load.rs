@@ -125,8 +125,6 @@ impl Load {
     /// Everything that was acknowledged has ended as its guarantee says, and every contest had an order.
     pub(crate) async fn verify(&self) -> Result<usize> {
         let acknowledged = self.account().acknowledged.clone();
-        let mut ended = self.client.follow(acknowledged.clone(), false);
-        while ended.next().await?.is_some() {}
         let mut looks = JoinSet::new();
         for part in acknowledged.chunks(acknowledged.len().div_ceil(LOOKS).max(1)) {
             looks.spawn(self.clone().verify_each(part.to_vec()));
@@ -140,6 +138,8 @@ impl Load {
     }
 
     async fn verify_each(self, ids: Vec<String>) -> Result<()> {
+        let mut ended = self.client.follow(ids.clone(), false);
+        while ended.next().await?.is_some() {}
         for id in &ids {
             let job = self.client.job(id, 0).await.with_context(|| format!("{id} is lost"))?;
             let tokens = self.account().executions.get(id).cloned().unwrap_or_default();
@@ -157,8 +157,9 @@ fn verify_one(job: &Job, tokens: &[u64]) -> Result<()> {
     match guarantee {
         v1::Guarantee::AtMostOnce => {
             ensure!(tokens.len() <= 1, "{id} is at_most_once and ran as {tokens:?}");
+            // No worker dies here, and an offer that was lost on the way is made again.
             let completed = job.state() == v1::JobState::Completed;
-            ensure!(!completed || known, "{id} has the result {result:?} of {tokens:?}");
+            ensure!(completed && known, "{id} has the result {result:?} of {tokens:?}: {job:?}");
         }
         v1::Guarantee::ExactlyOnce => {
             ensure!(tokens.len() == 1, "{id} is exactly_once and ran as {tokens:?}");

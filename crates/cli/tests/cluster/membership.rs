@@ -2,14 +2,17 @@
 
 use anyhow::{Result, ensure};
 use bellwether_bench::cluster::{Cluster, Journal};
+use bellwether_sdk::{NewJob, v1};
 use tokio::process::Command;
 
-use crate::binary;
 use crate::load::Load;
 use crate::surface::{cli, refused};
+use crate::{binary, rounds};
 
 const WORKERS: usize = 2;
 const BETWEEN: usize = 60;
+/// Jobs in one call.
+const AT_ONCE: usize = 10_000;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_member_whose_disk_is_lost_is_replaced_while_jobs_run() -> Result<()> {
@@ -38,6 +41,52 @@ async fn a_member_whose_disk_is_lost_is_replaced_while_jobs_run() -> Result<()> 
     running.await??;
     load.verify().await?;
     cluster.agree().await?;
+    Ok(())
+}
+
+/// Jobs that wait while others join, for a worker that never comes.
+const WAITING_TYPE: &str = "waits";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn others_join_one_that_has_many_jobs_while_jobs_run() -> Result<()> {
+    let waiting = rounds(20_000, 1_000_000);
+    let mut cluster = Cluster::start(binary(), Journal::Raft, 1).await?;
+    let client = cluster.client()?;
+    let mut submitted = 0;
+    while submitted < waiting {
+        let batch = (submitted..waiting).take(AT_ONCE).map(|_| NewJob::new(WAITING_TYPE));
+        for result in client.submit_many(batch).await? {
+            result?;
+            submitted += 1;
+        }
+    }
+    // What lies before the first is forgotten with the second: whoever joins gets the state itself.
+    client.save_snapshot().await?;
+    client.submit(NewJob::new(WAITING_TYPE)).await?;
+    client.save_snapshot().await?;
+    let load = Load::new(&cluster)?;
+    let _workers = load.workers(&cluster, WORKERS)?;
+    let running = tokio::spawn(load.clone().run());
+    for _ in 0..2 {
+        load.more(BETWEEN).await?;
+        cluster.add().await?;
+    }
+    cluster.until_votes(3).await?;
+    load.more(BETWEEN).await?;
+    load.stop();
+    running.await??;
+    load.verify().await?;
+    cluster.agree().await?;
+    for number in cluster.living() {
+        let jobs = cluster.status(number).await?.jobs;
+        let ready = jobs.iter().find(|count| count.state() == v1::JobState::Ready);
+        let ready = ready.map_or(0, |ready| ready.count);
+        ensure!(ready == waiting as u64 + 1, "{number} has {ready} of {waiting} that wait");
+    }
+    for joined in [1, 2] {
+        let words = cluster.words(joined)?;
+        ensure!(words.contains("the state is taken over from another scheduler"), "{words}");
+    }
     Ok(())
 }
 

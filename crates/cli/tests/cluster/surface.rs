@@ -1,9 +1,10 @@
 //! What a follower says to those who come to it.
 
 use std::process::Output;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use bellwether_bench::cluster::{Cluster, Journal};
+use bellwether_bench::cluster::{Cluster, DEADLINE, Journal};
 use bellwether_sdk::{ClientError, NewJob, v1};
 use serde_json::Value;
 use tokio::process::Command;
@@ -13,6 +14,7 @@ use crate::{binary, few, on_each_journal};
 on_each_journal! {
     a_follower_serves_reads_and_names_the_leader: Raft Redis;
     rest_sends_writes_to_the_leader: Raft Redis;
+    whoever_leads_signs_checkpoints: Raft Redis;
     the_command_line_shows_the_schedulers_and_lets_another_lead: Raft Redis;
 }
 
@@ -59,6 +61,36 @@ async fn rest_sends_writes_to_the_leader(journal: Journal) -> Result<()> {
     Ok(())
 }
 
+async fn whoever_leads_signs_checkpoints(journal: Journal) -> Result<()> {
+    let settings = vec![("BELLWETHER_CHECKPOINTS_EVERY", "50ms".to_owned())];
+    let mut cluster = Cluster::start_with(binary(), journal, few(journal), settings).await?;
+    let first = cluster.leader().await?;
+    let client = cluster.client()?;
+    client.submit(NewJob::new("none")).await?;
+    checkpoints(&cluster, first).await?;
+    cluster.kill(first).await?;
+    let second = cluster.leader().await?;
+    client.submit(NewJob::new("none")).await?;
+    checkpoints(&cluster, second).await?;
+    for signer in [first, second] {
+        // It exits with 1 if one was not signed by the key that it names.
+        let dir = cluster.data_dir(signer).display().to_string();
+        cli(&cluster, &["checkpoints", "--data-dir", &dir]).await?;
+    }
+    Ok(())
+}
+
+/// Waits until this scheduler has signed one.
+async fn checkpoints(cluster: &Cluster, number: usize) -> Result<()> {
+    let file = cluster.data_dir(number).join("checkpoints.jsonl");
+    let begun = Instant::now();
+    while std::fs::metadata(&file).map_or(0, |file| file.len()) == 0 {
+        ensure!(begun.elapsed() < DEADLINE, "{number} leads and signs nothing");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    Ok(())
+}
+
 async fn the_command_line_shows_the_schedulers_and_lets_another_lead(
     journal: Journal,
 ) -> Result<()> {
@@ -70,6 +102,11 @@ async fn the_command_line_shows_the_schedulers_and_lets_another_lead(
     ensure!(told.iter().all(|one| one["leader"] == cluster.address(before)), "{told:?}");
     let leading = told.iter().filter(|one| one["part"] == "leading").count();
     ensure!(leading == 1, "{told:?}");
+    let compared: Value =
+        serde_json::from_str(&cli(&cluster, &["cluster", "verify", "--json"]).await?)?;
+    ensure!(compared["equal"] == true, "{compared}");
+    let told = cli(&cluster, &["status"]).await?;
+    ensure!(told.contains("leads    in epoch"), "{told}");
     cli(&cluster, &["cluster", "transfer"]).await?;
     let after = cluster.leader_but(Some(before)).await?;
     ensure!(after != before);

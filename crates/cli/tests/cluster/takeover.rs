@@ -1,5 +1,7 @@
 //! The leader goes, in every way that there is.
 
+use std::time::Duration;
+
 use anyhow::{Result, ensure};
 use bellwether_bench::cluster::{Cluster, Journal};
 use bellwether_sdk::{ClientError, NewJob, v1};
@@ -9,6 +11,8 @@ use crate::load::Load;
 use crate::{binary, few, on_each_journal, rounds};
 
 const WORKERS: usize = 3;
+/// Longer than the lease of members that agree among themselves.
+const STARVED: Duration = Duration::from_millis(250);
 /// Jobs that are taken between two faults.
 const BETWEEN: usize = 90;
 
@@ -21,8 +25,10 @@ fn many(journal: Journal, with_raft: usize) -> usize {
 }
 
 on_each_journal! {
-    nothing_is_lost_or_done_twice_when_leaders_are_killed: Raft Redis Postgres;
+    nothing_is_lost_or_done_twice_when_leaders_are_killed: Raft Redis Postgres ZooKeeper;
+    a_server_that_is_killed_has_lost_nothing: Redis Postgres;
     a_leader_that_was_stopped_past_its_lease_tells_nothing: Raft Redis;
+    members_that_hardly_get_to_run_lose_nothing_and_recover: Raft Redis;
     one_that_is_told_to_end_lets_another_lead_first: Raft Redis;
     settings_and_the_name_of_the_cluster_outlive_their_leader: Raft Redis;
 }
@@ -43,6 +49,24 @@ async fn nothing_is_lost_or_done_twice_when_leaders_are_killed(journal: Journal)
     running.await??;
     let jobs = load.verify().await?;
     ensure!(jobs >= BETWEEN, "only {jobs} jobs");
+    cluster.agree().await?;
+    Ok(())
+}
+
+/// The one that the schedulers share: whatever it has acknowledged is there when it is back.
+async fn a_server_that_is_killed_has_lost_nothing(journal: Journal) -> Result<()> {
+    let mut cluster = Cluster::start(binary(), journal, few(journal)).await?;
+    let load = Load::new(&cluster)?;
+    let _workers = load.workers(&cluster, WORKERS)?;
+    let running = tokio::spawn(load.clone().run());
+    for _ in 0..rounds(2, 20) {
+        load.more(BETWEEN).await?;
+        cluster.restart_shared()?;
+    }
+    load.more(BETWEEN).await?;
+    load.stop();
+    running.await??;
+    load.verify().await?;
     cluster.agree().await?;
     Ok(())
 }
@@ -68,6 +92,29 @@ async fn a_leader_that_was_stopped_past_its_lease_tells_nothing(journal: Journal
             matches!(&answer, Err(ClientError::NotLeader { .. } | ClientError::Unreachable { .. }));
         ensure!(silent, "{old} was deposed by {new} and answers {answer:?}");
     }
+    load.stop();
+    running.await??;
+    load.verify().await?;
+    cluster.agree().await?;
+    Ok(())
+}
+
+/// As on a machine that has no processor left: none of them runs for as long as a lease lasts, except for a moment
+/// now and then. Whoever leads loses it again and again, at any point of what it does.
+async fn members_that_hardly_get_to_run_lose_nothing_and_recover(journal: Journal) -> Result<()> {
+    let cluster = Cluster::start(binary(), journal, few(journal)).await?;
+    let load = Load::new(&cluster)?;
+    let _workers = load.workers(&cluster, WORKERS)?;
+    let running = tokio::spawn(load.clone().run());
+    load.more(BETWEEN).await?;
+    for round in 0..rounds(16, 200) {
+        cluster.living().try_for_each(|member| cluster.signal(member, Signal::STOP))?;
+        tokio::time::sleep(STARVED).await;
+        cluster.living().try_for_each(|member| cluster.signal(member, Signal::CONT))?;
+        // Now just enough to ask for votes, now enough to begin a reign.
+        tokio::time::sleep(STARVED / 10 * (1 + u32::try_from(round % 8)?)).await;
+    }
+    load.more(BETWEEN).await?;
     load.stop();
     running.await??;
     load.verify().await?;

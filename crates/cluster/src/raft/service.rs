@@ -36,9 +36,15 @@ struct Incoming {
 }
 
 impl Incoming {
-    /// Goes on where an earlier attempt has ended.
+    /// Goes on where an earlier attempt has ended. Others that were begun are of no use any more.
     fn open(dir: &Path, mark: Mark) -> io::Result<Incoming> {
         let path = dir.join(format!("incoming-{:020}.part", mark.head.seq.0));
+        for entry in std::fs::read_dir(dir)? {
+            let other = entry?.path();
+            if other.extension().is_some_and(|end| end == "part") && other != path {
+                std::fs::remove_file(other)?;
+            }
+        }
         let file =
             OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path)?;
         let offset = file.metadata()?.len();

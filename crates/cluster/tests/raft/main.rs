@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod authority;
+mod cut;
 mod pool;
 
 use authority::Authority;
@@ -9,6 +10,7 @@ use bellwether_cluster::raft::{MembershipError, PeerSecurity, PeerTls, RaftClust
 use bellwether_cluster::{Cluster as _, MemberId};
 use bellwether_core::model::Seq;
 use bellwether_journal::{AppendError, Head, Snapshot};
+use cut::Way;
 use pool::Pool;
 
 /// Appends until so many records are committed, whoever reigns.
@@ -134,6 +136,37 @@ fn one_that_joins_gets_the_snapshot_then_the_rest_then_a_vote() {
     drop(pool.stop(id));
     let error = pool.get(first).append(1).unwrap_err();
     assert!(matches!(error, AppendError::Deposed), "{error}");
+}
+
+#[test]
+fn a_snapshot_that_is_cut_off_goes_on_from_there_also_in_another_process() {
+    const MIB: u64 = 1 << 20;
+    let mut pool = Pool::of(1);
+    let saved = commit(&mut pool, 20);
+    let bytes = vec![7; 24 << 20].into();
+    let journal = pool.get(MemberId(1)).journal.as_mut().unwrap();
+    journal.save_snapshot(&Snapshot { head: saved, bytes }).unwrap();
+    journal.truncate_before(saved.seq.next()).unwrap();
+    pool.until("the past is forgotten", |pool| {
+        pool.get(MemberId(1)).cluster.reader().unwrap().base().unwrap().seq == saved.seq
+    });
+    let (address, place, own) = (pool.place(1).address, pool.place(2), pool.behind(2));
+    let way = Way::open(&place.address, &own);
+    way.allow(8 * MIB);
+    let id = RaftCluster::join(&address, "test", &Pool::security(), &place).unwrap();
+    pool.start_at(2, &own, Pool::security());
+    pool.until("a third has arrived", |_| way.is_used_up());
+    // Work goes on meanwhile.
+    let head = commit(&mut pool, 5);
+    way.allow(16 * MIB);
+    pool.until("another third has arrived", |_| way.is_used_up());
+    drop(pool.stop(id));
+    pool.start_at(2, &own, Pool::security());
+    way.allow(u64::MAX);
+    pool.until_all_are_at(head);
+    assert_eq!(pool.get(id).snapshots, [saved]);
+    // Whatever was under way when it was cut is sent again, and nothing else.
+    assert!(way.passed() < 29 * MIB, "{} bytes were sent", way.passed());
 }
 
 #[test]

@@ -67,6 +67,12 @@ impl Pool {
         }
     }
 
+    /// Another address of this member's.
+    pub(crate) fn behind(&mut self, id: u16) -> String {
+        let ports = self.ports.entry(id).or_insert_with(|| Ports::reserve().unwrap());
+        format!("127.0.0.1:{}", ports.first + 1)
+    }
+
     pub(crate) fn security() -> PeerSecurity {
         PeerSecurity { token: Some("secret of the pool".to_owned()), tls: None }
     }
@@ -76,11 +82,17 @@ impl Pool {
     }
 
     pub(crate) fn start_with(&mut self, id: u16, security: PeerSecurity) {
+        let address = self.place(id).address;
+        self.start_at(id, &address, security);
+    }
+
+    /// It listens here, and others think that it is at its place.
+    pub(crate) fn start_at(&mut self, id: u16, address: &str, security: PeerSecurity) {
         let place = self.place(id);
         let options = RaftOptions {
             dir: self.dir(id),
             id: MemberId(id),
-            listener: TcpListener::bind(&place.address).unwrap(),
+            listener: TcpListener::bind(address).unwrap(),
             place,
             pool: "test".to_owned(),
             security,

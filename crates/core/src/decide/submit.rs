@@ -10,7 +10,7 @@ use crate::event::{Event, RunHeader};
 use crate::model::limits::{DEPENDENCIES_MAX, KEYS_MAX, LABELS_MAX, RUN_JOBS_MAX};
 use crate::model::queue::Queue;
 use crate::model::{
-    AcceptedJob, Aside, JobNo, JobSpec, KeyFound, KeySet, KeysSeen, Micros, MovedKey, Name, RunId,
+    AcceptedJob, Aside, JobNo, JobSpec, KeyFound, KeySet, KeysSeen, Micros, MovedKey, RunId,
     Submission, TakenKey, Timestamp, is_made_by_scheduler,
 };
 use crate::place::backpressure::admit;

@@ -91,7 +91,7 @@ mod tests {
 
     fn expanded(job: &str) -> Result<Vec<String>, String> {
         let raw: &RawValue = serde_json::from_str(job).unwrap();
-        let spec = Draft::from_json(raw).unwrap().complete(&mut || Name::fixed("made"));
+        let spec = Draft::from_json(raw).unwrap().complete(&mut || JobId::fixed("made"));
         let mut submission = Submission::one(spec);
         expand_keys(&mut submission).map_err(|error| error.to_string())?;
         Ok(submission.jobs[0].keys().iter().map(|each| each.key.to_string()).collect())

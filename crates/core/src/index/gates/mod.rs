@@ -36,7 +36,7 @@ index_number!(
 
 #[derive(Debug, Default)]
 pub(crate) struct Gates {
-    names: Names<KeyNo>,
+    names: Names<Name, KeyNo>,
     keys: Slots<Key>,
     by_keys: FixedMap<(ClassNo, Arc<KeySet>), LaneNo>,
     lanes: Slots<Lane>,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bellwether_core::model::{JobNo, JobStatus, WorkerStatus};
+use bellwether_core::model::{JobNo, JobStatus, Seq, WorkerStatus};
 use bellwether_wire::{Mirror as _, v1};
 
 use super::{Desk, Unanswered};
@@ -12,6 +12,8 @@ impl Desk {
     pub(crate) async fn status(&self) -> Result<v1::StatusResponse, Unanswered> {
         let mut seen = self.handle.ask(status).await?;
         seen.role = self.members.role().into();
+        let list = self.members.list(Seq(seen.position));
+        seen.behind = list.committed - list.applied;
         if let Some(leader) = self.members.leader() {
             seen.leader = leader.grpc;
             seen.epoch = leader.epoch.0;
@@ -41,6 +43,7 @@ fn status(view: &View<'_>) -> v1::StatusResponse {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         role: v1::SchedulerRole::Alone.into(),
         leader: String::new(),
+        behind: 0,
         epoch: view.epoch.0,
         position: view.durable.seq.0,
         chain: view.durable.chain.0.to_vec().into(),

@@ -17,6 +17,7 @@ mod text;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bellwether_core::model::Seq;
+use bellwether_wire::v1::SchedulerStanding;
 use tokio::sync::watch;
 
 use crate::cluster::Members;
@@ -41,6 +42,16 @@ use text::{Kind, Text};
 const TYPES_NAMED_MAX: usize = 50;
 /// Workers that have a label of their own.
 const WORKERS_NAMED_MAX: usize = 200;
+
+/// What a scheduler may be among others.
+const PARTS: [SchedulerStanding; 6] = [
+    SchedulerStanding::Alone,
+    SchedulerStanding::Following,
+    SchedulerStanding::Standing,
+    SchedulerStanding::Acceding,
+    SchedulerStanding::Reigning,
+    SchedulerStanding::Learning,
+];
 
 #[derive(Debug)]
 pub(crate) struct Metrics {
@@ -90,13 +101,22 @@ impl Metrics {
             .sample(&[("version", version)], 1);
         seen.write(&mut text);
         let list = members.list(Seq(seen.position));
-        let leader = list.leader.unwrap_or_default();
+        let leader = list.leader.clone().unwrap_or_default();
         let help = "1 while this scheduler leads, or is alone";
         text.gauge("bellwether_leads", help, u8::from(leader.here));
         let help = "The latest reign that this scheduler knows of";
         text.gauge("bellwether_epoch", help, leader.epoch);
         let help = "Committed events that this scheduler has not applied yet";
         text.gauge("bellwether_follow_lag_events", help, list.committed - list.applied);
+        let help = "What this scheduler is among the others: 1 for its part";
+        let parts = text.family("bellwether_scheduler_part", Kind::Gauge, help);
+        for part in PARTS {
+            let is_its = list.standing() == part;
+            parts.sample(&[("part", part.as_str())], u8::from(is_its));
+        }
+        let help = "Schedulers that count for a majority, as this one knows; 1 if it is alone";
+        let voting = list.members.iter().filter(|member| member.votes).count();
+        text.gauge("bellwether_members", help, voting.max(1));
         let observed = self.lock();
         observed.write(&mut text);
         let behind = seen.position.saturating_sub(observed.position.0);
