@@ -65,7 +65,8 @@ examples! {
         "bellwether cluster join 127.0.0.1:7172 --cluster-token a/raft/token --config raft.yaml --data-dir b --peers 127.0.0.1:7182",
         "bellwether serve --config raft.yaml --data-dir b --peers 127.0.0.1:7182 --grpc 127.0.0.1:7180 --http 127.0.0.1:7181 > b.log 2>&1 &",
         "bellwether cluster join 127.0.0.1:7172 --cluster-token a/raft/token --config raft.yaml --data-dir c --peers 127.0.0.1:7192";
-    "bellwether cluster remove": "bellwether cluster remove 3 --server 127.0.0.1:7170";
+    "bellwether cluster remove":
+        "until bellwether cluster remove 3 --server 127.0.0.1:7170; do sleep 0.2; done";
     "bellwether cluster status": "bellwether cluster status --server 127.0.0.1:7170,127.0.0.1:7180";
     "bellwether cluster transfer":
         "until bellwether cluster transfer --server 127.0.0.1:7170,127.0.0.1:7180; do sleep 0.2; done";

@@ -81,7 +81,7 @@ struct Delegated(std::path::PathBuf);
 
 impl Delegated {
     fn new() -> Option<Delegated> {
-        let mounts = std::fs::read_to_string("/proc/mounts").unwrap();
+        let mounts = std::fs::read_to_string("/proc/mounts").expect("it is Linux");
         let mut mounts = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
         let mount = mounts.find(|fields| fields.get(2) == Some(&"cgroup2"))?[1].to_owned();
         let folder = std::path::Path::new(&mount).join(format!("test-{}", std::process::id()));
@@ -90,12 +90,12 @@ impl Delegated {
     }
 
     fn path(&self) -> &str {
-        self.0.to_str().unwrap()
+        self.0.to_str().expect("it is text")
     }
 
     fn is_empty(&self) -> bool {
-        let entries = std::fs::read_dir(&self.0).unwrap().flatten();
-        !entries.into_iter().any(|entry| entry.file_type().unwrap().is_dir())
+        let entries = std::fs::read_dir(&self.0).expect("it is there").flatten();
+        !entries.into_iter().any(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
     }
 }
 

@@ -67,7 +67,7 @@ const SLIPS: &[(&[&str], i32, &str)] = &[
     (
         &["restore", "--backup", "torn.json", "--into", "new"],
         3,
-        "torn.json can't be read: this is no backup",
+        "torn.json can't be read: the backup is cut off",
     ),
     (&["backup", "folder"], 3, "folder is a folder; name a file"),
     (&["top"], 3, "`top --once` prints what it shows"),
