@@ -20,8 +20,16 @@ const JSON: (&str, &str) = ("content-type", "application/json");
 /// No JSON and no message: whoever is let in changes nothing with it.
 const NONSENSE: &[u8] = b"{";
 /// Beside what the OpenAPI document describes.
-const BESIDE: [&str; 4] =
-    ["GET /healthz", "GET /metrics", "GET /readyz", "GET /scheduler/openapi.json"];
+const BESIDE: [&str; 8] = [
+    "GET /healthz",
+    "GET /metrics",
+    "GET /readyz",
+    "GET /scheduler/openapi.json",
+    "GET /",
+    "GET /ui",
+    "GET /ui/",
+    "GET /ui/{*path}",
+];
 /// What speaks of itself, not of us.
 const OF_OTHERS: [&str; 3] = [
     "/grpc.health.v1.Health/Check",
@@ -85,7 +93,7 @@ impl Attacked {
         bearer: Option<&str>,
     ) -> Result<u16> {
         let (method, route) = operation.split_once(' ').context("a method and a route")?;
-        let path = route.replace("{id}", "x").replace("{type}", "x");
+        let path = route.replace("{id}", "x").replace("{type}", "x").replace("{*path}", "x");
         let path = if path.ends_with("/events") { format!("{path}?follow=false") } else { path };
         let token = bearer.map(|bearer| ("authorization", bearer));
         let headers: Vec<_> = headers.iter().copied().chain(token).collect();

@@ -11,7 +11,7 @@ const JSON: (&str, &str) = ("content-type", "application/json");
 const HOST: (&str, &str) = ("host", "localhost");
 
 fn path(route: &str) -> String {
-    route.replace("{id}", "a").replace("{type}", "t")
+    route.replace("{id}", "a").replace("{type}", "t").replace("{*path}", "p")
 }
 
 fn is_unsafe(method: &str) -> bool {

@@ -30,6 +30,9 @@ function patchOf(changes, settings) {
   return patch;
 }
 
+/** What is left out of the settings while nobody has set it. */
+const OPTIONAL = { shadow: "" };
+
 async function read() {
   const response = await request("/config");
   return { settings: await response.json(), etag: response.headers.get("etag") };
@@ -63,12 +66,12 @@ export function Settings() {
   };
   if (!held) return html`<div class="top"><h1>Settings</h1></div><${Failure} error=${error} />`;
   const changed = Object.keys(changes).length;
-  return html`<div class="top"><h1>Settings</h1><span class="mute">version ${held.etag}</span><span class="grow"></span>
+  return html`<div class="top"><h1>Settings</h1><span class="mute">version ${held.etag.replaceAll('"', "")}</span><span class="grow"></span>
       ${changed ? html`<button onClick=${() => { setChanges({}); setTheirs(null); load(); }}>Forget changes</button><button class="main" disabled=${Boolean(theirs)} onClick=${save}>Save ${changed}</button>` : null}</div>
     <${Failure} error=${error} />
     ${theirs ? html`<${Difference} held=${held} theirs=${theirs} changes=${changes} take=${() => { setHeld(theirs); setTheirs(null); }} />` : null}
     <${Panel} title="What can change while it runs"><form onSubmit=${save}><div class="wide" tabindex="0" role="region" aria-label="Settings"><table><caption class="unseen">Settings</caption><thead><tr><th scope="col">setting</th><th scope="col">value</th></tr></thead>
-      <tbody>${flat(held.settings).map(([path, value]) => html`<tr key=${path} class=${path in changes ? "changed" : ""}><td><label for=${`set-${path}`}><code>${plain(path)}</code></label></td>
+      <tbody>${flat({ ...OPTIONAL, ...held.settings }).map(([path, value]) => html`<tr key=${path} class=${path in changes ? "changed" : ""}><td><label for=${`set-${path}`}><code>${plain(path)}</code></label></td>
         <td><input id=${`set-${path}`} disabled=${!may("operator")} value=${changes[path] ?? shown(value)} onInput=${(event) => {
           const text = event.target.value;
           setChanges((old) => {

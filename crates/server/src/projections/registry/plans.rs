@@ -1,10 +1,11 @@
 //! Every filter of the list of jobs is served by an index, and finds what a look at every row finds.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bellwether_wire::v1;
 use prost::Message as _;
 use rusqlite::{Connection, params};
+use rustix::time::{ClockId, clock_gettime};
 
 use super::partitions::{Retention, Slot};
 use super::schema::{self, Home};
@@ -203,6 +204,12 @@ fn every_filter_is_served_by_an_index_and_finds_what_it_should() {
     }
 }
 
+/// What this thread has taken of the processor: others may use it meanwhile.
+fn worked() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap())
+}
+
 #[test]
 fn every_filter_is_quick_over_a_million_jobs() {
     if std::env::var_os("BELLWETHER_FULL").is_none() {
@@ -212,9 +219,9 @@ fn every_filter_is_quick_over_a_million_jobs() {
     for (name, wanted) in filters(filled.rows) {
         let mut times: Vec<Duration> = (0..100)
             .map(|_| {
-                let begun = Instant::now();
+                let begun = worked();
                 search::search(&filled.connection, &wanted).unwrap();
-                begun.elapsed()
+                worked() - begun
             })
             .collect();
         times.sort_unstable();
