@@ -433,7 +433,7 @@ impl State {
     /// One of the keys of this ready job has no room for it.
     pub fn is_kept_by_key(&self, no: JobNo) -> bool {
         let Some(job) = self.job(no) else { return false };
-        let keys = job.spec.key_set();
+        let keys = job.spec.key_set().filter(|_| job.state == JobState::Ready);
         keys.is_some_and(|keys| self.index.gates.keeping(keys, (job.rank, no)).is_some())
     }
 

@@ -36,6 +36,7 @@ pages! {
     guarantees: "docs/guarantees.md", left out 1;
     handoff: "docs/handoff.md", left out 0;
     jobs: "docs/jobs.md", left out 0;
+    limits: "docs/limits.md", left out 0;
     observability: "docs/observability.md", left out 0;
     operating: "docs/operating.md", left out 2;
     queues: "docs/queues.md", left out 0;

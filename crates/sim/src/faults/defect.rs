@@ -69,7 +69,10 @@ impl Defect {
                 HostDefect::SnapshotBeforeDurable => &["snapshot_equals_replay"],
                 HostDefect::TellsUnknownAsRefused => &["refused_never_happens"],
                 // Who does not step down keeps workers and clients from whoever reigns.
-                HostDefect::AnswersWhenDeposed => &["deposed_is_silent", "terminal_after_heal"],
+                // And its engine goes on without the journal.
+                HostDefect::AnswersWhenDeposed => {
+                    &["deposed_is_silent", "terminal_after_heal", "same_journal_same_hash"]
+                }
                 HostDefect::ForgetsSettings => &["settings_are_kept"],
                 HostDefect::LosesEffects => &["effects_follow_events"],
                 HostDefect::ReleasesOutOfOrder => &["durable_before_visible"],

@@ -86,6 +86,8 @@ fn payload_field<'a>(payload: &'a [u8], field: &str) -> Result<Cow<'a, str>, &'s
 
 #[cfg(test)]
 mod tests {
+    use bellwether_core::model::JobId;
+
     use super::*;
     use crate::json::job::Draft;
 

@@ -38,12 +38,10 @@ impl Use {
 pub(super) struct Room(i64);
 
 impl Room {
-    pub(super) const NONE: Room = Room(-1);
-
     pub(super) fn of(limit: Option<u32>, weight: u32) -> Room {
         match limit {
             None => Room(i64::MAX),
-            Some(0) => Room::NONE,
+            Some(0) => Room(-1),
             // What is heavier than the limit starts alone.
             Some(limit) => Room(limit.saturating_sub(weight).into()),
         }

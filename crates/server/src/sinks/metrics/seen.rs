@@ -17,6 +17,7 @@ pub(super) struct Seen {
     live: u64,
     ready: u64,
     stranded: u64,
+    kept_by_keys: u64,
     active: u64,
     jobs_max: u64,
     payload_bytes: u64,
@@ -54,6 +55,7 @@ impl Seen {
             live: totals.live,
             ready: state.ready_jobs(),
             stranded: state.stranded_jobs(),
+            kept_by_keys: state.jobs_kept_by_keys(),
             active: 0,
             jobs_max: state.config().jobs_max,
             payload_bytes: totals.payload_bytes,
@@ -133,6 +135,8 @@ impl Seen {
             .sample(&[("state", "active")], self.active);
         let help = "Ready jobs that no worker that is there could run, room or not";
         text.gauge("bellwether_jobs_stranded", help, self.stranded);
+        let help = "Ready jobs that wait because one of their concurrency keys is at its limit";
+        text.gauge("bellwether_jobs_kept_by_keys", help, self.kept_by_keys);
         text.gauge("bellwether_jobs_max", "Jobs that may be there at a time", self.jobs_max);
         text.gauge("bellwether_payload_bytes", "Bytes of their payloads", self.payload_bytes);
     }
