@@ -1,6 +1,5 @@
 //! How a job uses its keys, as people write it.
 
-use bellwether_core::Word as _;
 use bellwether_core::model::limits::KEYS_MAX;
 use bellwether_core::model::{KeyUse, OnLimit};
 use serde::ser::{Serialize, SerializeMap, Serializer};

@@ -36,7 +36,7 @@ pub(super) fn waiting_for(state: &State, why: &Why) -> Option<v1::WaitingFor> {
                 key: full.key.to_string(),
                 used: full.used,
                 limit: full.limit,
-                holders: full.holders.iter().take(NAMES_MAX).map(Name::to_string).collect(),
+                holders: full.holders.iter().take(NAMES_MAX).map(ToString::to_string).collect(),
                 ahead: count(full.ahead),
             }),
             ..reason(WaitReason::Key)
