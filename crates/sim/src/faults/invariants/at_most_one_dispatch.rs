@@ -1,9 +1,10 @@
-//! An at_most_once job is dispatched once and begins once, unless a person retries it.
+//! An at_most_once job is dispatched once and begins once, unless a person retries it; and that one dispatch is not
+//! given up because it was lost on its way to a process that is still there.
 
 use std::collections::BTreeMap;
 
 use bellwether_core::Event;
-use bellwether_core::model::{Guarantee, JobNo};
+use bellwether_core::model::{FailureCause, Guarantee, JobNo};
 
 use super::Invariant;
 use crate::faults::court::{Execution, Observation, View};
@@ -21,8 +22,14 @@ impl Invariant for AtMostOneDispatch {
     fn observe(&mut self, seen: &Observation<'_>, view: &View<'_>) -> Result<(), String> {
         match seen {
             Observation::Committed { entry } => {
-                let Event::Assigned { job, hedge, .. } = &entry.event else {
-                    return Ok(());
+                let (job, hedge) = match &entry.event {
+                    Event::Assigned { job, hedge, .. } => (job, hedge),
+                    Event::AttemptFailed {
+                        job, cause: FailureCause::Undelivered, error, ..
+                    } => {
+                        return given_up(*job, error, view);
+                    }
+                    _ => return Ok(()),
                 };
                 let Some(record) = view.ledger.job(*job) else {
                     return Ok(());
@@ -54,5 +61,16 @@ impl Invariant for AtMostOneDispatch {
             }
             _ => Ok(()),
         }
+    }
+}
+
+fn given_up(job: JobNo, error: &str, view: &View<'_>) -> Result<(), String> {
+    let record = view.ledger.job(job);
+    let is_once = record.is_some_and(|record| record.spec.guarantee == Guarantee::AtMostOnce);
+    match is_once && error == "the worker came back without it" {
+        true => {
+            Err(format!("job {job} is given up, and its worker was there to be offered it again"))
+        }
+        false => Ok(()),
     }
 }
