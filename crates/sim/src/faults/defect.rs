@@ -57,7 +57,10 @@ impl Defect {
         use bellwether_core::Defect as Core;
         match self {
             Defect::Disk(defect) => match defect {
-                DiskDefect::SkipTornTailCheck => &["same_journal_same_hash", "never_panics"],
+                // What was acknowledged behind the torn record is gone.
+                DiskDefect::SkipTornTailCheck => {
+                    &["same_journal_same_hash", "never_panics", "acked_is_kept"]
+                }
                 DiskDefect::ReplayTwice => &["never_panics"],
                 DiskDefect::ReplayShort => &["same_journal_same_hash", "acked_is_kept"],
                 DiskDefect::SkipChainCheck => &["damage_is_never_silent"],
