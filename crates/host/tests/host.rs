@@ -72,8 +72,8 @@ fn started_with(replayed: u64) -> Vec<SnapshotWork> {
     world.append_all();
     let mut engine = Engine::new(Config::default());
     let mut head = Head::default();
-    for record in world.journal.read(Seq(1)).unwrap() {
-        let record = record.unwrap();
+    for record in world.journal.read(Seq(1)).expect("a journal in memory can be read") {
+        let record = record.expect("its records are sound");
         record.entries.iter().for_each(|entry| engine.replay(entry));
         head = record.head();
     }
@@ -196,8 +196,8 @@ fn a_follower_applies_and_reigns_with_the_settings_of_the_journal() {
     let engine = Engine::new(Config { ..Config::default() });
     let mut follower: Host<TestEdge> =
         Host::new(engine, Head::default(), Seq(0), SnapshotRule::every(1_000_000));
-    for record in world.journal.read(Seq(1)).unwrap() {
-        let record = record.unwrap();
+    for record in world.journal.read(Seq(1)).expect("a journal in memory can be read") {
+        let record = record.expect("its records are sound");
         follower.handle_entries(&record.entries, record.head());
     }
     follower.handle_commands(vec![Command::Tick], None, "tick", &mut Unobserved);
@@ -378,7 +378,7 @@ fn a_reign_begins_where_the_journal_ends_if_the_wall_clock_is_behind_that() {
     world.submit("a");
     world.append_all();
     let mut engine = Engine::new(Config::default());
-    for record in world.journal.read(Seq(1)).unwrap() {
+    for record in world.journal.read(Seq(1)).expect("a journal in memory can be read") {
         record.unwrap().entries.iter().for_each(|entry| engine.replay(entry));
     }
     let mut heir: Host<TestEdge> =
@@ -498,7 +498,7 @@ fn a_host_that_stepped_down_follows_and_reigns_again() {
         SnapshotRule::every(1_000_000),
     );
     for record in other.read(Seq(1)).unwrap() {
-        let record = record.unwrap();
+        let record = record.expect("its records are sound");
         leader.handle_entries(&record.entries, record.head());
     }
     leader.reign(reading(5), other.epoch(), None, &mut Unobserved);

@@ -49,7 +49,7 @@ impl Members for MembersService {
             v1::MemberStateResponse {
                 member,
                 position: view.state.seq().0,
-                chain: is_durable.then(|| view.durable.chain.0.to_vec()).unwrap_or_default().into(),
+                chain: if is_durable { view.durable.chain.0.to_vec() } else { Vec::new() }.into(),
                 state: state::hash(view.state).to_vec().into(),
             }
         });
