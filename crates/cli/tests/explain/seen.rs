@@ -10,14 +10,12 @@ use serde_json::json;
 use crate::stage::{DEADLINE, Stage, job};
 use crate::worker::{Does, Worker, spec};
 
+/// A hedge is a decision, too: none is made, however slow the machine is.
+const NO_HEDGES: [(&str, &str); 2] = [("hedge_after", "60"), ("hedge_after_min", "60")];
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn predictions_are_judged_and_the_shadow_is_set_live() -> Result<()> {
-    // A hedge is a decision, too: none is made, however slow the machine is.
-    let stage = Stage::new(&[
-        ("shadow", "least_loaded"),
-        ("hedge_after", "60"),
-        ("hedge_after_min", "60"),
-    ])?;
+    let stage = Stage::new(&[&NO_HEDGES[..], &[("shadow", "least_loaded")]].concat())?;
     let does = Does::Complete(Duration::from_millis(2));
     let _one = Worker::join(&stage, spec("w1", "", 1), does).await?;
     let _two = Worker::join(&stage, spec("w2", "", 1), does).await?;
@@ -53,7 +51,7 @@ async fn predictions_are_judged_and_the_shadow_is_set_live() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn decisions_are_paged_newest_first_and_none_is_left_out() -> Result<()> {
-    let stage = Stage::new(&[])?;
+    let stage = Stage::new(&NO_HEDGES)?;
     let does = Does::Complete(Duration::ZERO);
     let _one = Worker::join(&stage, spec("w1", "", 4), does).await?;
     let _two = Worker::join(&stage, spec("w2", "", 4), does).await?;
