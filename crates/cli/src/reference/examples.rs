@@ -68,6 +68,8 @@ examples! {
     "bellwether cluster remove":
         "until bellwether cluster remove 3 --server 127.0.0.1:7170; do sleep 0.2; done";
     "bellwether cluster status": "bellwether cluster status --server 127.0.0.1:7170,127.0.0.1:7180";
+    "bellwether cluster verify":
+        "until bellwether cluster verify --server 127.0.0.1:7170,127.0.0.1:7180; do sleep 0.2; done";
     "bellwether cluster transfer":
         "until bellwether cluster transfer --server 127.0.0.1:7170,127.0.0.1:7180; do sleep 0.2; done";
     "bellwether cluster recover":
