@@ -162,7 +162,7 @@ mod tests {
             (r#"{"argv":[]}"#, "name a command"),
             (r#"{"argv":["a",null]}"#, "an argument must be a text"),
             (r#"{"argv":["a"],"env":{"A":{"secrets":"x"}}}"#, "{\"secret\":\"NAME\"}"),
-            (r#"{"argv":["a"],"evn":{}}"#, "unknown field `evn`"),
+            (r#"{"argv":["a"],"evn":{}}"#, "`evn` is not known"),
         ] {
             let told = parse(text).unwrap_err().to_string();
             assert!(told.contains(wanted), "{told}");

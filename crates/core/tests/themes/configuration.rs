@@ -126,7 +126,7 @@ fn bad_settings_are_refused_by_name() {
         (
             "retry_base=600s",
             expect![[r#"
-                refused: retry_base is 600 s; it must be above 0 and at most retry_cap
+                refused: retry_base is 600 s while retry_cap is 300 s; it must be above 0 and at most retry_cap
             "#]],
         ),
         (

@@ -83,7 +83,7 @@ mod tests {
         let wrong = |patch: Value| changed(&patch).unwrap_err();
         assert_eq!(
             wrong(json!({ "retry_base": "600s" })),
-            "retry_base is 600 s; it must be above 0 and at most retry_cap"
+            "retry_base is 600 s while retry_cap is 300 s; it must be above 0 and at most retry_cap"
         );
         assert_eq!(
             wrong(json!({ "reject_threshold": 200 })),

@@ -337,6 +337,7 @@ fn the_log_is_copied_into_the_file_while_writes_go_on() {
     let mut longest = 0;
     // Each commit adds some pages; without anybody who copies them it would go on like that.
     for commit in 1..=COMMITS_MAX {
+        beside.execute("UPDATE position SET reached = reached + 1", []).unwrap();
         write_all(&mut projection);
         let pages = schema::log_pages(&beside).unwrap();
         if pages < longest / 2 {
