@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use bellwether_wire::Malformed;
 use bellwether_wire::json::code::{AttemptState, Code};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -24,7 +25,8 @@ pub(super) struct AttemptFilter {
     #[param(format = "date-time")]
     before: Option<String>,
     /// From the answer before.
-    cursor: Option<u64>,
+    #[param(minimum = 0)]
+    cursor: Option<i64>,
 }
 
 /// What workers did when, in columns: place by place, what the lists say belongs together.
@@ -52,6 +54,14 @@ pub(super) struct Attempts {
     next_cursor: Option<u64>,
 }
 
+/// None is the beginning.
+fn cursor(given: Option<i64>) -> Result<u64, Problem> {
+    let given = given.unwrap_or(0);
+    u64::try_from(given).map_err(|_| {
+        Problem::from(&Malformed::not_allowed("cursor", given, "take it from the answer before"))
+    })
+}
+
 /// List attempts
 ///
 /// Those of the newest jobs first, 5000 jobs at a time.
@@ -72,7 +82,7 @@ pub(super) async fn list(
         worker: filter.worker.unwrap_or_default(),
         after: shown.named(time("after", &filter.after)?),
         before: shown.named(time("before", &filter.before)?),
-        cursor: filter.cursor.unwrap_or(0),
+        cursor: cursor(filter.cursor)?,
     };
     rest.desk.registry.reach(rest.desk.handle.durable()).await?;
     let PastAttempts { attempts, next } = rest.desk.registry.attempts(wanted).await?;
