@@ -30,8 +30,6 @@ const EVENTS_PER_JOB: u64 = 2;
 /// Whoever had to replay this part of the events between two snapshots when it started saves what it has:
 /// one that is killed again and again would else take longer with each start.
 const REPLAYED_SHARE: u64 = 20;
-/// Once there is an event for so many of its jobs: to read it takes longer then than to replay them.
-const JOBS_PER_EVENT_OVERDUE: u64 = 2;
 
 /// The engine that a snapshot stands for; what the journal holds behind it is still to be replayed.
 /// The configuration that an empty journal starts with is the default one: any other is an event.
@@ -119,12 +117,8 @@ impl<E: Edge> Schedule<E> {
 
     fn is_due(&self, state: &State) -> bool {
         let events = state.seq().0.saturating_sub(self.last.0);
-        let jobs = state.jobs.len() as u64;
-        let least = match self.overdue {
-            true => jobs / JOBS_PER_EVENT_OVERDUE,
-            false => self.rule.every.max(jobs * EVENTS_PER_JOB),
-        };
-        events >= least.max(1)
+        let every = if self.overdue { 1 } else { self.rule.every };
+        events >= every.max(state.jobs.len() as u64 * EVENTS_PER_JOB).max(1)
     }
 
     /// What was frozen is not durable yet, so nothing may be appended behind it.

@@ -68,7 +68,9 @@ fn a_snapshot_of_a_state_that_is_rebuilt_is_abandoned_and_taken_again() {
 /// what is between two.
 fn started_with(replayed: u64) -> Vec<SnapshotWork> {
     let mut world = World::new(Config::default());
-    world.submit("a");
+    let spec = WorkerSpec::new(WorkerId::fixed("w1"), 1);
+    let register = Command::Register { spec, held: vec![], admission: Default::default() };
+    world.host.handle_commands(vec![register], None, "w1", &mut Unobserved);
     world.append_all();
     let mut engine = Engine::new(Config::default());
     let mut head = Head::default();

@@ -132,7 +132,7 @@ fn bad_settings_are_refused_by_name() {
         (
             "unreachable_after=1s",
             expect![[r#"
-                refused: heartbeat_interval is 5 s; it must be at least 1 ms and at most unreachable_after
+                refused: heartbeat_interval is 5 s while unreachable_after is 1 s; it must be at least 1 ms and at most unreachable_after
             "#]],
         ),
         (

@@ -60,7 +60,8 @@ const COMMITTED: &[&str] =
 
 fn of_log(defect: LogDefect) -> &'static [&'static str] {
     match defect {
-        LogDefect::VoteNotSynced => &["one_committer_per_epoch"],
+        // Who has forgotten a vote has forgotten what it promised with it.
+        LogDefect::VoteNotSynced => &["one_committer_per_epoch", "one_reader_per_queue"],
         LogDefect::SnapshotWithoutMembers => &["followers_agree"],
         LogDefect::CommitsAlone
         | LogDefect::AppendAcknowledgedBeforeSync

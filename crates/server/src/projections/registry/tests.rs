@@ -334,6 +334,7 @@ fn the_log_is_copied_into_the_file_while_writes_go_on() {
     let folder = folder();
     let mut projection = projection(&folder);
     let beside = schema::open_beside(&folder.path).unwrap();
+    beside.pragma_update(None, "wal_autocheckpoint", 0).unwrap();
     let mut longest = 0;
     // Each commit adds some pages; without anybody who copies them it would go on like that.
     for commit in 1..=COMMITS_MAX {
